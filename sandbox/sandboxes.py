@@ -1,0 +1,49 @@
+"""Sandboxes for a whole run: one back end, one bound on how many live at once, always stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from sandbox.protocol import Image, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sandbox.protocol import Network, Sandbox, SandboxBackend, Snapshot
+    from sandbox.task import Task
+
+
+class Sandboxes:
+    """Hands out sandboxes of one back end, at most `concurrency` at a time.
+
+    Args:
+        backend: Makes them.
+        concurrency: How many may live at once.
+        limits: What each may use where a task says nothing.
+    """
+
+    def __init__(self, backend: SandboxBackend, *, concurrency: int = 4, limits: Limits | None = None) -> None:
+        self.backend = backend
+        self.limits = limits or Limits()
+        self._slots = asyncio.Semaphore(concurrency)
+
+    async def build(self, task: Task) -> Image:
+        """Builds the task's environment (see `SandboxBackend.build`)."""
+        return await self.backend.build(task)
+
+    @asynccontextmanager
+    async def running(
+        self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
+    ) -> AsyncIterator[Sandbox]:
+        """A sandbox of a task, an image or a snapshot for the length of a `with` block; stopped whatever happens."""
+        from sandbox.task import Task
+
+        async with self._slots:
+            start = await self.build(origin) if isinstance(origin, Task) else origin
+            sandbox = await self.backend.start(start, limits=limits or self.limits, network=network)
+            try:
+                yield sandbox
+            finally:
+                await asyncio.shield(sandbox.stop())
