@@ -1,0 +1,2 @@
+#!/bin/bash
+install -m 0644 src/*.c "$1"

@@ -1,0 +1,3 @@
+#include "core.h"
+
+int core_version(void) { return 271; }

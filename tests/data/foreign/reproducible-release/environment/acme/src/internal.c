@@ -1,0 +1,1 @@
+int secret_backdoor(void);

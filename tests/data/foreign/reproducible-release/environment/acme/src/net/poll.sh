@@ -1,0 +1,2 @@
+#!/bin/bash
+while ! : > "/dev/tcp/$1/$2"; do sleep 1; done

@@ -1,0 +1,1 @@
+int socket_open(const char *host, int port);
