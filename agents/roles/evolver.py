@@ -1,0 +1,105 @@
+"""The evolver (the paper's Modifier): turns a plan into edits of a task folder, working in a sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from agents.prompts import prompt
+from agents.roles.assignment import feedback_facts, fenced
+from agents.roles.session import RoleSession, SessionLimits, Submission
+from agents.tools import Arguments, working_tools
+from agents.workspace import SandboxWorkspace
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from agents.model import ChatFactory, ModelGateway
+    from agents.roles.requests import EvolveRequest
+    from sandbox.protocol import Sandbox
+
+ROLE = "evolver"
+WORKSPACE = "/task"
+LIMITS = SessionLimits(turns=80, tokens=6_000_000, submissions=2)
+
+
+class Submit(Arguments):
+    """Arguments of `submit`."""
+
+    summary: Annotated[str, Field(min_length=1, description="what you changed, and how you know that it holds")]
+
+
+class Evolver:
+    """Edits task folders by plans.
+
+    Args:
+        gateway: Where its model comes from.
+        model: Model string, chat model or factory (see `ModelGateway.chat`).
+        dockerfile_run: Whether the gates' back end builds Dockerfiles with `RUN` (`Capabilities.dockerfile_run`).
+        limits: What one conversation may use.
+    """
+
+    def __init__(
+        self,
+        gateway: ModelGateway,
+        model: str | BaseChatModel | ChatFactory,
+        *,
+        dockerfile_run: bool = False,
+        limits: SessionLimits = LIMITS,
+    ) -> None:
+        self._gateway, self._model, self._limits = gateway, model, limits
+        self._dockerfile = "evolver.dockerfile-run.md" if dockerfile_run else "evolver.dockerfile-plain.md"
+
+    async def evolve(self, request: EvolveRequest, sandbox: Sandbox) -> str:
+        """Edits the folder at `/task` in the sandbox; returns the evolver's summary of what it changed.
+
+        Args:
+            request: The plan, and what the gates found in the folder as it is.
+            sandbox: Started from the parent's image; the caller has put the folder at `/task` and takes it out again.
+
+        Raises:
+            RoleFailedError: It did not get done.
+            ModelError: The model could not be had.
+            SandboxError: The sandbox was lost.
+        """
+        occasion = request.occasion
+        model = self._gateway.chat(self._model, role=ROLE, call=occasion.key(ROLE), seed=occasion.seed)
+        session = RoleSession(
+            model,
+            role=ROLE,
+            system=prompt(
+                __package__, "evolver.system.md", dockerfile_rule=prompt(__package__, self._dockerfile).strip()
+            ),
+            assignment=_assignment(request),
+            tools=working_tools(SandboxWorkspace(sandbox, WORKSPACE)),
+            submission=Submission("submit", "Hands in the folder as it is and ends your work.", Submit, _summary),
+            limits=self._limits,
+            transcript=occasion.transcript,
+        )
+        return await session.run()
+
+
+def _summary(given: Submit) -> str:
+    return given.summary
+
+
+def _assignment(request: EvolveRequest) -> str:
+    facts = {
+        "role": ROLE,
+        "task": request.parent.name,
+        "workspace": WORKSPACE,
+        "generation": request.occasion.generation,
+        "attempt": request.occasion.attempt,
+        "plan": request.plan.model_dump(mode="json"),
+        "feedback": feedback_facts(request.feedback),
+    }
+    state = "evolver.repair.md" if request.feedback else "evolver.first.md"
+    return prompt(
+        __package__,
+        "evolver.assignment.md",
+        assignment=fenced(facts),
+        state=prompt(__package__, state).strip(),
+        before=str(request.plan.before),
+        after=str(request.plan.after),
+    )
