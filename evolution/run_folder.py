@@ -1,0 +1,160 @@
+"""A run on disk: who may work in it, what it was started with, and where things lie.
+
+runs/<name>/
+  config.yaml    everything needed to run again
+  run.db         the journal
+  seeds/         copies of the seed environments, so that later edits of theirs cannot change the run
+  work/          candidates and transcripts, by lineage and generation
+  releases/      generation-001/, …
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evolution.config import RunConfig, read_config
+from evolution.errors import ConfigError, RunLockedError
+from evolution.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONFIG_FILE = "config.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """An open run folder; made by `open_run`, which holds its lock.
+
+    Attributes:
+        root: The folder.
+        config: The settings in force.
+        journal: The journal of finished work.
+        resumed: Whether it held an earlier start's work.
+    """
+
+    root: Path
+    config: RunConfig
+    journal: Journal
+    resumed: bool
+
+    @property
+    def releases(self) -> Path:
+        """Where releases go."""
+        return self.root / "releases"
+
+    @property
+    def seeds(self) -> Path:
+        """Where the copies of the seeds lie."""
+        return self.root / "seeds"
+
+    def work(self, lineage: str, generation: int) -> Path:
+        """Where candidates and transcripts of one lineage's generation go."""
+        return self.root / "work" / lineage / f"g{generation:03d}"
+
+
+@contextmanager
+def open_run(config: RunConfig, *, fresh: bool = False) -> Iterator[RunFolder]:
+    """Opens a run folder, makes it when missing, and holds its lock for the length of the `with` block.
+
+    Args:
+        config: The settings wanted. A folder that exists is taken up again when its own settings agree.
+        fresh: Move an existing folder aside (`NAME.old-1`, …) and start anew; nothing is deleted.
+
+    Raises:
+        RunLockedError: Another process works in the folder.
+        ConfigError: The folder was started with settings that lead to another release, is no run folder, or the disk
+            refuses it.
+        JournalError: Its run.db is no journal.
+    """
+    root = config.out.resolve()  # one lock and one name, however the folder was named
+    with _locked(root):
+        try:
+            resumed = _prepare(root, config, fresh=fresh)
+        except OSError as error:
+            raise ConfigError(f"{root} cannot be used as a run folder ({error}): choose another with --out") from error
+        with Journal(root / "run.db") as journal:
+            yield RunFolder(root=root, config=config, journal=journal, resumed=resumed)
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
+    # Beside the folder: --fresh moves the folder while the lock is held.
+    lock = FileLock(root.parent / f".{root.name}.lock")
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(
+            f"another process is working in {root}: wait for it, stop it, or choose another folder with --out"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{root} cannot be used as a run folder ({error}): choose another with --out") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _prepare(root: Path, config: RunConfig, *, fresh: bool) -> bool:
+    """Makes the folder ready; says whether it holds an earlier start's work."""
+    if fresh and root.exists():
+        root.rename(_free_name(root))
+    resumed = _check_existing(root, config)
+    root.mkdir(exist_ok=True)
+    # The settings come first: whatever else is there, a start that was killed can be taken up again.
+    _write_whole(root / CONFIG_FILE, config.to_yaml())
+    (root / "releases").mkdir(exist_ok=True)
+    return resumed
+
+
+def _check_existing(root: Path, config: RunConfig) -> bool:
+    if not root.exists():
+        return False
+    if not root.is_dir():
+        raise ConfigError(f"{root} is not a folder: choose another with --out")
+    if all(path.name == _partial(CONFIG_FILE) for path in root.iterdir()):
+        return False
+    stored = root / CONFIG_FILE
+    if not stored.is_file():
+        raise ConfigError(f"{root} is not empty and holds no {CONFIG_FILE}: choose another folder with --out")
+    earlier = read_config(stored, {"out": root})
+    changed = config.difference(earlier)
+    if changed:
+        detail = ", ".join(f"{name}: {getattr(earlier, name)!s} → {getattr(config, name)!s}" for name in changed)
+        raise ConfigError(
+            f"{root} was started with other settings ({detail}): give the same ones, another --out, or --fresh"
+        )
+    return True
+
+
+def _free_name(root: Path) -> Path:
+    number = 1
+    while (candidate := root.with_name(f"{root.name}.old-{number}")).exists():
+        number += 1
+    return candidate
+
+
+def _partial(name: str) -> str:
+    return f".{name}.partial"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    aside = path.with_name(_partial(path.name))
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.rename(path)
+
+
+def prune(folder: Path) -> None:
+    """Removes a folder of candidates that are released; a missing one is fine."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,80 @@
+"""What a gate says of a candidate, and what it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from evolution.plan import Plan
+    from sandbox.sandboxes import Sandboxes
+    from sandbox.task import Task
+
+
+class VerdictClass(StrEnum):
+    """The four outcomes, never mixed up (architecture page)."""
+
+    ACCEPTED = "accepted"
+    INVALID = "invalid"
+    MISCALIBRATED = "miscalibrated"
+    INFRASTRUCTURE = "infrastructure"
+
+
+class Verdict(BaseModel):
+    """One gate's word on one candidate.
+
+    Attributes:
+        gate: The gate's name.
+        passed: Whether the candidate may go on.
+        verdict_class: `accepted` when passed, else whose fault it is.
+        code: Stable finding code, `<gate>/<what>` ("noop/passes", "oracle/below-one"); "" when passed.
+        evidence: What a person or the evolver can act on; deterministic: no times, host names or host paths.
+        seconds: Wall-clock seconds the gate took; left out of releases.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gate: str
+    passed: bool
+    verdict_class: VerdictClass
+    code: str = ""
+    evidence: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a gate is shown: the task, and where it came from when it is a child.
+
+    Attributes:
+        task: The environment to judge.
+        parent: The environment it was evolved from; `None` for a seed.
+        plan: The plan it was evolved by; `None` for a seed.
+    """
+
+    task: Task
+    parent: Task | None = None
+    plan: Plan | None = None
+
+
+class Gate(Protocol):
+    """Proves one thing about a candidate.
+
+    Attributes:
+        name: Its name in verdicts, on the command line and in manifests.
+        stage: Gates run in rising stages; those of one stage run in parallel, and the next stage starts only when
+            all of them passed: 0 reads files only, 1 builds, 2 is the paper's three in parallel, 3 is the rest.
+    """
+
+    name: str
+    stage: int
+
+    async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
+        """Judges the candidate.
+
+        A `SandboxError` that is not the task's fault may be raised; the panel makes an `infrastructure` verdict of it.
+        """
+        ...
