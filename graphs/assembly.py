@@ -1,0 +1,89 @@
+"""A run's parts put together from its settings: back end, gateway, roles, gates, graph."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agents.budget import Budget, Spend
+from agents.model import ModelGateway
+from agents.roles.critic import Critic
+from agents.roles.evolver import Evolver
+from agents.roles.proposer import Proposer
+from evolution.gates.panel import gates_by_name
+from evolution.gates.rerun import RerunGate
+from evolution.progress import silent
+from evolution.reference import shipped
+from graphs.environment_loop import build_environment_loop
+from graphs.evolve import build_evolve
+from graphs.generations import Run
+from graphs.plan_loop import build_plan_loop
+from sandbox.backends import load_backend
+from sandbox.sandboxes import Sandboxes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from evolution.config import RunConfig
+    from evolution.progress import Listener
+    from evolution.run_folder import RunFolder
+
+SEED_GATES = ("build", "oracle", "noop")
+
+
+@asynccontextmanager
+async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIterator[Run]:
+    """A `Run` for the length of a `with` block; what an earlier, killed run left of sandboxes is swept first.
+
+    Args:
+        folder: The open run folder.
+        listen: Is told what happens.
+
+    Raises:
+        SandboxUnavailableError: The back end cannot run on this machine.
+    """
+    config = folder.config
+    backend = load_backend(config.sandbox, base=config.base, userns=config.userns)
+    await backend.capabilities()
+    await backend.sweep()
+    try:
+        sandboxes = Sandboxes(backend, concurrency=sandbox_slots(config))
+        used = folder.journal.usage()
+        spent = Spend(used.calls, used.input_tokens, used.output_tokens, used.cost_usd, used.unpriced_calls)
+        gateway = ModelGateway(
+            folder.journal,
+            budget=Budget(dollars=config.budget_usd, spent=spent),
+            concurrency=max(config.workers, 8),
+            api_base=config.api_base,
+        )
+        reference = shipped(config.domain)
+        plan_loop = build_plan_loop(
+            Proposer(gateway, config.model_for("proposer")),
+            Critic(gateway, config.model_for("critic")),
+            reference=reference,
+            attempts=config.plan_attempts,
+        )
+        environment_loop = build_environment_loop(
+            Evolver(gateway, config.model_for("evolver")),
+            tuple(RerunGate(config.reruns) if name == RerunGate.name else gates_by_name((name,))[0] for name in config.gates),
+            sandboxes,
+            attempts=config.repair_attempts,
+            journal=folder.journal,
+        )
+        yield Run(
+            folder=folder,
+            graph=build_evolve(plan_loop, environment_loop, axes=config.axes),
+            seed_gates=gates_by_name(SEED_GATES),
+            sandboxes=sandboxes,
+            reference=reference,
+            listen=listen,
+            on_drain=gateway.drain,
+        )
+    finally:
+        await backend.close()
+
+
+def sandbox_slots(config: RunConfig) -> int:
+    """Sandboxes alive at once: as asked, else two per core and at least one per worker."""
+    return config.sandboxes or max(config.workers, 2 * (os.cpu_count() or 1))

@@ -1,0 +1,69 @@
+"""One generation of one lineage: both loops, and the next axis from the same environment when one fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph import END, START, StateGraph
+
+from evolution.plan import Axis
+from evolution.randomness import generator
+from graphs.events import tell
+from graphs.state import LineageState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Graph = StateGraph[LineageState, None, LineageState, LineageState]
+
+
+def build_evolve(plan_loop: Graph, environment_loop: Graph, *, axes: Iterable[Axis] = tuple(Axis)) -> Graph:
+    """One generation as an uncompiled graph (*Environment Evolution*, "axis order and fallback").
+
+    `choose_axis` → `plan_loop` → `environment_loop`; a failure of either goes back to `choose_axis`, from the same parent.
+    It ends with `outcome` `accepted` (and `candidate`), `rejected` when every axis has failed, or `infrastructure`.
+
+    Args:
+        plan_loop: Uncompiled, as from `build_plan_loop`.
+        environment_loop: Uncompiled, as from `build_environment_loop`.
+        axes: The axes that may be tried; each generation shuffles them by (seed, lineage, generation).
+    """
+    allowed = tuple(axes)
+
+    async def choose_axis(state: LineageState) -> dict[str, Any]:
+        left = state.get("axes")
+        if left is None:
+            left = [str(axis) for axis in allowed]
+            generator(state["seed"], state["lineage"], state["generation"], "axes").shuffle(left)
+        if not left:
+            tell(state, "done", f"ended: every axis failed; the last one because {state.get('reason', 'of nothing')}")
+            return {"axes": left, "axis": "", "outcome": "rejected"}
+        axis, *rest = left
+        return {
+            "axes": rest,
+            "axis": axis,
+            "attempt": 0,
+            "plan": None,
+            "draft": "",
+            "feedback": [],
+            "outcome": "rejected",
+        }
+
+    def has_axis(state: LineageState) -> str:
+        return "plan_loop" if state["axis"] else END
+
+    def planned(state: LineageState) -> str:
+        return "environment_loop" if state["outcome"] == "accepted" else "choose_axis"
+
+    def built(state: LineageState) -> str:
+        return "choose_axis" if state["outcome"] == "rejected" else END
+
+    graph = StateGraph(LineageState)
+    graph.add_node("choose_axis", choose_axis)
+    graph.add_node("plan_loop", plan_loop.compile())
+    graph.add_node("environment_loop", environment_loop.compile())
+    graph.add_edge(START, "choose_axis")
+    graph.add_conditional_edges("choose_axis", has_axis, ["plan_loop", END])
+    graph.add_conditional_edges("plan_loop", planned, ["environment_loop", "choose_axis"])
+    graph.add_conditional_edges("environment_loop", built, ["choose_axis", END])
+    return graph

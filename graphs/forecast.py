@@ -1,0 +1,73 @@
+"""What a run would do and cost, before anything is started (`--dry-run`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agents.model import prices
+from evolution.intake import read_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evolution.config import RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one conversation of a role uses, by rule of thumb: the history is read again at each turn.
+
+    Attributes:
+        calls: Model calls.
+        input_tokens: Tokens read over all of them.
+        output_tokens: Tokens written.
+    """
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+SESSIONS = {
+    "proposer": Session(calls=5, input_tokens=35_000, output_tokens=2_500),
+    "critic": Session(calls=4, input_tokens=25_000, output_tokens=1_200),
+    "evolver": Session(calls=30, input_tokens=600_000, output_tokens=25_000),
+}
+
+
+def forecast_lines(config: RunConfig) -> Iterator[str]:
+    """Says what would run; dollars are a rule of thumb, the only bound is `--budget-usd`.
+
+    Raises:
+        ModelSpecError: A model string names nothing that can be called.
+    """
+    seeds, refusals = read_seeds(config.seeds)
+    environments = len(seeds) * config.generations
+    yield f"seeds        {len(seeds)} readable, {len(refusals)} refused"
+    for refusal in refusals:
+        yield f"  refused    {refusal.folder}: {refusal.reason}"
+    yield f"generations  {config.generations}: up to {environments} environments"
+    yield f"axes         {', '.join(config.axes)}, effort {config.effort}"
+    yield f"gates        {' '.join(config.gates)}, in {config.sandbox} sandboxes"
+    least, most = 0.0, 0.0
+    unpriced = []
+    for role, session in SESSIONS.items():
+        model = config.model_for(role)
+        price = prices(model)
+        attempts = config.repair_attempts if role == "evolver" else config.plan_attempts
+        if price is None:
+            unpriced.append(model)
+            cost = "price not known"
+        else:
+            once = session.input_tokens * price[0] + session.output_tokens * price[1]
+            least += environments * once
+            most += environments * once * attempts * len(config.axes)
+            cost = f"about ${once:.2f} a session"
+        yield f"{role:<12} {model}: about {session.calls} calls a session, {cost}"
+    yield f"dollars      about ${least:.2f} when every first attempt holds, up to ${most:.2f} when every attempt on every axis is used"
+    if unpriced:
+        yield f"             without {', '.join(sorted(set(unpriced)))}: LiteLLM knows no price; tokens are counted, dollars are not"
+    limit = f"${config.budget_usd:.2f}; no call is made that would pass it" if config.budget_usd else "none; set --budget-usd"
+    yield f"limit        {limit}"
+    yield f"run folder   {config.out}{' (exists: finished work is not done again)' if config.out.exists() else ''}"
