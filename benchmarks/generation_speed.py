@@ -4,10 +4,11 @@ Prints, from one run over the bundled seeds:
 
 * environments per minute of wall time;
 * the share of wall time in which no sandbox was at work (nothing but the driver and the model provider);
-* the driver's CPU outside the model provider, as a share of wall time x cores (target: under 15 %). The sandbox launcher,
-  a child process of the driver, is counted as the driver's.
+* the driver's CPU outside the model provider, as a share of wall time x cores (target: under 15 %). The sandbox
+  launcher, a child process of the driver, is counted as the driver's.
 
-The embedded author is the model provider here: the CPU time of its answers is taken out, LiteLLM's and LangChain's is not.
+The embedded author is the model provider here: the CPU time of its answers is taken out, LiteLLM's and LangChain's
+is not.
 """
 
 from __future__ import annotations
@@ -127,11 +128,13 @@ def main() -> int:
     watcher.join()
     cores = os.cpu_count() or 1
     driver = cpu - provider[0] + sum(launchers.values())
-    print(f"exit code {code}, {released} environments released in {wall:.1f} s with {arguments.workers} workers on {cores} cores")
+    print(f"exit code {code}, {released} environments in {wall:.1f} s, {arguments.workers} workers on {cores} cores")
     print(f"environments per minute                       {released / wall * 60:.1f}")
     print(f"wall time outside sandboxes                   {1 - clock.busy / wall:.1%}")
     print(f"driver CPU outside the provider / wall x cores {driver / (wall * cores):.1%}   (target < 15 %)")
-    print(f"  driver process {cpu - provider[0]:.1f} s, launcher {sum(launchers.values()):.1f} s, provider {provider[0]:.1f} s of CPU")
+    print(
+        f"  CPU: driver {cpu - provider[0]:.1f} s, launcher {sum(launchers.values()):.1f} s, provider {provider[0]:.1f} s"
+    )
     return 0 if code == 0 and released else 1
 
 

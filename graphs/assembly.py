@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evolution.config import RunConfig
     from evolution.progress import Listener
     from evolution.run_folder import RunFolder
+    from evolution.verdict import Gate
 
 SEED_GATES = ("build", "oracle", "noop")
 
@@ -66,7 +67,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         )
         environment_loop = build_environment_loop(
             Evolver(gateway, config.model_for("evolver")),
-            tuple(RerunGate(config.reruns) if name == RerunGate.name else gates_by_name((name,))[0] for name in config.gates),
+            _gates(config),
             sandboxes,
             attempts=config.repair_attempts,
             journal=folder.journal,
@@ -82,6 +83,11 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         )
     finally:
         await backend.close()
+
+
+def _gates(config: RunConfig) -> tuple[Gate, ...]:
+    gates = gates_by_name(config.gates)
+    return tuple(RerunGate(config.reruns) if isinstance(gate, RerunGate) else gate for gate in gates)
 
 
 def sandbox_slots(config: RunConfig) -> int:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from graphs.generations import Outcome
 
 
+LONGEST_REASON = 200
+
+
 @dataclass(frozen=True, slots=True)
 class Closing:
     """What the closing lines are made of.
@@ -55,7 +58,8 @@ def closing_lines(closing: Closing) -> Iterator[str]:
         yield f"seed not used           {refusal.folder.name}: {refusal.reason}"
     for result in outcome.results:
         if result.outcome != "accepted":
-            yield f"lineage ended           {result.lineage} at generation {result.generation}: {_first_line(result.reason)}"
+            where = f"{result.lineage} at generation {result.generation}"
+            yield f"lineage ended           {where}: {_first_line(result.reason)}"
     yield ""
     yield from _what_next(closing)
 
@@ -78,7 +82,8 @@ def _difficulties(closing: Closing) -> Iterator[str]:
         values.setdefault(result.generation, []).append(difficulty(result.entry.plan.after, reference).total)
     for row in by_generation(values):
         name = f"generation {row.generation}" if row.generation else "seeds"
-        yield f"D_T {name:<19} mean {row.mean:6.2f} nats   {row.lowest:.2f} to {row.highest:.2f}   {row.count} environments"
+        spread = f"{row.lowest:.2f} to {row.highest:.2f}"
+        yield f"D_T {name:<19} mean {row.mean:6.2f} nats   {spread}   {row.count} environments"
 
 
 def _what_next(closing: Closing) -> Iterator[str]:
@@ -86,7 +91,8 @@ def _what_next(closing: Closing) -> Iterator[str]:
     generations = closing.folder.config.generations
     if outcome.drained:
         saved = len(outcome.results)
-        yield f"Interrupted. Saved in {root}: {saved} finished steps of lineages and every finished model call."
+        why = f"Stopped: {outcome.limit}" if outcome.limit else "Interrupted."
+        yield f"{why} Saved in {root}: {saved} finished steps of lineages and every finished model call."
         yield f"Go on with the same command, or: python -m evolution.generation --config {root / 'config.yaml'}"
         return
     if not outcome.releases:
@@ -96,7 +102,8 @@ def _what_next(closing: Closing) -> Iterator[str]:
     first_task = next(path for path in sorted((last / "tasks").iterdir()))
     yield f"Released: {_spread(outcome.releases)}"
     yield f"Run one of them:  python -m sandbox.trial {first_task} --agent oracle --base '*=host'"
-    yield f"Harden further:   python -m evolution.generation --config {root / 'config.yaml'} --generations {generations + 1}"
+    again = f"--config {root / 'config.yaml'} --generations {generations + 1}"
+    yield f"Harden further:   python -m evolution.generation {again}"
 
 
 def _spread(releases: tuple[Path, ...]) -> str:
@@ -115,4 +122,4 @@ def _why_nothing(outcome: Outcome) -> str:
 
 def _first_line(text: str) -> str:
     line = text.strip().splitlines()[0] if text.strip() else "no reason given"
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"

@@ -53,7 +53,7 @@ def run(config: RunConfig, *, fresh: bool = False, live: bool | None = None, out
         closing = Closing(folder, outcome, time.monotonic() - started)
         for line in closing_lines(closing):
             print(line, file=out)
-    if outcome.drained:
+    if outcome.drained and not outcome.limit:
         return INTERRUPTED
     return RELEASED if outcome.releases else NOTHING_RELEASED
 

@@ -10,11 +10,10 @@ from langgraph.graph import END, START, StateGraph
 
 from agents.errors import RoleFailedError
 from agents.roles.requests import EvolveRequest, Finding
-
 from evolution.metadata import Evolution, read_evolution, stamp
 from evolution.plan import Plan
-from evolution.verdict import Candidate, Verdict, VerdictClass
 from evolution.randomness import derive_seed
+from evolution.verdict import Candidate, Verdict, VerdictClass
 from graphs.events import tell
 from graphs.judging import judge_once
 from graphs.plan_loop import occasion

@@ -20,7 +20,8 @@ Graph = StateGraph[LineageState, None, LineageState, LineageState]
 def build_evolve(plan_loop: Graph, environment_loop: Graph, *, axes: Iterable[Axis] = tuple(Axis)) -> Graph:
     """One generation as an uncompiled graph (*Environment Evolution*, "axis order and fallback").
 
-    `choose_axis` → `plan_loop` → `environment_loop`; a failure of either goes back to `choose_axis`, from the same parent.
+    `choose_axis` → `plan_loop` → `environment_loop`; a failure of either goes back to `choose_axis`, with the
+    same parent.
     It ends with `outcome` `accepted` (and `candidate`), `rejected` when every axis has failed, or `infrastructure`.
 
     Args:

@@ -65,9 +65,14 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
             most += environments * once * attempts * len(config.axes)
             cost = f"about ${once:.2f} a session"
         yield f"{role:<12} {model}: about {session.calls} calls a session, {cost}"
-    yield f"dollars      about ${least:.2f} when every first attempt holds, up to ${most:.2f} when every attempt on every axis is used"
+    yield f"dollars      about ${least:.2f} if every first attempt holds, up to ${most:.2f} if all attempts on all axes are used"
     if unpriced:
-        yield f"             without {', '.join(sorted(set(unpriced)))}: LiteLLM knows no price; tokens are counted, dollars are not"
-    limit = f"${config.budget_usd:.2f}; no call is made that would pass it" if config.budget_usd else "none; set --budget-usd"
+        names = ", ".join(sorted(set(unpriced)))
+        yield f"             without {names}: no known price, so tokens are counted and dollars are not"
+    limit = (
+        f"${config.budget_usd:.2f}; no call is made that would pass it"
+        if config.budget_usd
+        else "none; set --budget-usd"
+    )
     yield f"limit        {limit}"
     yield f"run folder   {config.out}{' (exists: finished work is not done again)' if config.out.exists() else ''}"

@@ -68,13 +68,15 @@ class Outcome:
         releases: The folders of the generations that hold at least one environment, in order.
         results: One per lineage and generation that was tried.
         refusals: Seeds that could not be used, and why.
-        drained: Whether it was asked to stop before it was through.
+        drained: Whether it stopped before it was through.
+        limit: The limit of the budget that stopped it, in words; "" when it was asked to stop, or is through.
     """
 
     releases: tuple[Path, ...]
     results: tuple[Result, ...]
     refusals: tuple[Refusal, ...]
     drained: bool = False
+    limit: str = ""
 
 
 @dataclass
@@ -100,6 +102,7 @@ class Run:
     on_drain: Callable[[], None] | None = None
     _controls: set[RunControl] = field(default_factory=set, init=False)
     _draining: bool = field(default=False, init=False)
+    _limit: str = field(default="", init=False)
 
     @property
     def draining(self) -> bool:
@@ -141,7 +144,7 @@ class Run:
                 releases.append(release)
                 members = (*members, *(entry.member for entry in accepted))
                 parents = {e.member.lineage: release / "tasks" / e.member.task_id for e in accepted}
-        return Outcome(tuple(releases), tuple(results), refusals, drained=self._draining)
+        return Outcome(tuple(releases), tuple(results), refusals, drained=self._draining, limit=self._limit)
 
     def _take_in(self, folders: tuple[Path, ...]) -> tuple[tuple[Seed, ...], tuple[Refusal, ...]]:
         """Reads the seeds; keeps copies in the run folder, which later starts use instead."""
@@ -204,7 +207,7 @@ class Run:
         )
 
     async def _evolve(self, lineage: str, generation: int, parent: Path, *, settled: bool) -> Result | None:
-        """One generation of one lineage, from the journal when it is finished already (or can be no more: `settled`)."""
+        """One generation of one lineage, from the journal when finished already (or if it can be no more: `settled`)."""
         key = f"{lineage}/g{generation:03d}/result"
         work = self.folder.work(lineage, generation)
         known = await self.folder.journal.finished(key)
@@ -228,6 +231,7 @@ class Run:
         except (GraphDrained, DrainedError):
             return None
         except BudgetExceededError as error:
+            self._limit = str(error)
             self.drain()
             return self._stopped(state, str(error))
         except (ModelError, SandboxError) as error:

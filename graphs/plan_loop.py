@@ -1,4 +1,4 @@
-"""The plan loop: the proposer edits the parent's sequence along one axis until the critic accepts (or attempts run out)."""
+"""The plan loop: the proposer edits the parent's sequence along one axis until the critic accepts it, or gives up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build_plan_loop(
 ) -> StateGraph[LineageState, None, LineageState, LineageState]:
     """The plan loop as an uncompiled graph: `propose` → `review` → again, or the end.
 
-    It reads `lineage`, `generation`, `seed`, `parent`, `work`, `effort` and `axis` from the state, and leaves `plan` and
+    It reads `lineage`, `generation`, `seed`, `parent`, `work`, `effort` and `axis` from the state; it leaves `plan` and
     `outcome` (`accepted` or `rejected`). Code holds what a prompt cannot: the plan keeps to its axis and effort, and
     under efforts above `low` it raises D_T (low "may edit back and forth").
 
@@ -73,7 +73,9 @@ def build_plan_loop(
             return _rejected(state, attempt, Feedback(source="proposer", code="plan/none", text=str(error)))
         before, after = (difficulty(sequence, reference).total for sequence in (plan.before, plan.after))
         if plan.effort is not Effort.LOW and after <= before:
-            text = f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f} nats; choose rarer pairs"
+            text = (
+                f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f} nats; take rarer pairs"
+            )
             return _rejected(state, attempt, Feedback(source="plan", code="plan/not-harder", text=text))
         return {"attempt": attempt, "plan": plan.model_dump(mode="json")}
 

@@ -100,7 +100,9 @@ async def test_a_proposer_without_a_plan_is_a_failed_attempt_not_an_error(tmp_pa
 
 
 @pytest.mark.parametrize(("effort", "outcome"), [(Effort.HIGH, "rejected"), (Effort.LOW, "accepted")])
-async def test_a_plan_must_raise_the_difficulty_unless_effort_is_low(tmp_path: Path, effort: Effort, outcome: str) -> None:
+async def test_a_plan_must_raise_the_difficulty_unless_effort_is_low(
+    tmp_path: Path, effort: Effort, outcome: str
+) -> None:
     before = Sequence(steps=(Step(id="s1", scenario="mail", skill="join"),))
     easier = Plan(axis=Axis.SKILL, effort=effort, before=before, after=before.replace_skill(0, "count"))
     critic = Critic([Review(accepted=True)])
