@@ -61,16 +61,20 @@ class Candidate:
 
 
 class Gate(Protocol):
-    """Proves one thing about a candidate.
+    """Proves one thing about a candidate."""
 
-    Attributes:
-        name: Its name in verdicts, on the command line and in manifests.
-        stage: Gates run in rising stages; those of one stage run in parallel, and the next stage starts only when
-            all of them passed: 0 reads files only, 1 builds, 2 is the paper's three in parallel, 3 is the rest.
-    """
+    @property
+    def name(self) -> str:
+        """Its name in verdicts, on the command line and in manifests."""
+        ...
 
-    name: str
-    stage: int
+    @property
+    def stage(self) -> int:
+        """When it is asked: stages rise, and those of one stage run in parallel once all before them have passed.
+
+        0 reads files only, 1 builds, 2 is the paper's three in parallel, 3 is the rest.
+        """
+        ...
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
         """Judges the candidate.

@@ -65,7 +65,7 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
             most += environments * once * attempts * len(config.axes)
             cost = f"about ${once:.2f} a session"
         yield f"{role:<12} {model}: about {session.calls} calls a session, {cost}"
-    yield f"dollars      about ${least:.2f} if every first attempt holds, up to ${most:.2f} if all attempts on all axes are used"
+    yield f"dollars      about ${least:.2f} if every first attempt holds, at most ${most:.2f}"
     if unpriced:
         names = ", ".join(sorted(set(unpriced)))
         yield f"             without {names}: no known price, so tokens are counted and dollars are not"

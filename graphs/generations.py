@@ -207,7 +207,7 @@ class Run:
         )
 
     async def _evolve(self, lineage: str, generation: int, parent: Path, *, settled: bool) -> Result | None:
-        """One generation of one lineage, from the journal when finished already (or if it can be no more: `settled`)."""
+        """One generation of one lineage, from the journal when it is there (or can be no more: `settled`)."""
         key = f"{lineage}/g{generation:03d}/result"
         work = self.folder.work(lineage, generation)
         known = await self.folder.journal.finished(key)

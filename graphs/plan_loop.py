@@ -74,7 +74,7 @@ def build_plan_loop(
         before, after = (difficulty(sequence, reference).total for sequence in (plan.before, plan.after))
         if plan.effort is not Effort.LOW and after <= before:
             text = (
-                f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f} nats; take rarer pairs"
+                f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f}; take rarer pairs"
             )
             return _rejected(state, attempt, Feedback(source="plan", code="plan/not-harder", text=text))
         return {"attempt": attempt, "plan": plan.model_dump(mode="json")}

@@ -1,0 +1,167 @@
+"""What a solver must not find - solution, tests, expected output - and how to recognise it in a file.
+
+Environments share text with solutions and tests for honest reasons: a script to repair is mostly what the repaired one
+is, rows of an input come back in the expected output, tests keep a pristine copy of an input. So a match has to be
+more than a shared line, and files that the instruction or the solution names (inputs, files to repair) have to hold a
+whole part of a secret before that counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evolution.gates.scripts import solution_of, tests_of, text_of, word
+from sandbox.solution import sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.task import Task, TaskFile
+
+SHORTEST_LINE = 24
+SHORTEST_MATCH = 40
+"""Characters of shared lines below which a match may be chance."""
+LEAST_SHARE = 0.3
+
+_SCRIPTS = (".sh", ".bash", ".py", ".js", ".ts", ".rb", ".pl", ".awk", ".sql", ".c", ".go", ".rs", ".java")
+# Lines that any program may have.
+_IDIOM = re.compile(
+    r"^(?:#|//|/\*|\*|import |from \S+ import |set -|cd |mkdir |export PATH|if __name__|with open\(|for \w+ in |while |"
+    r"return |def \w+\(|class |else|elif|except|try|\}|\)|echo \"?(?:done|ok)|if \[\[? |trap |use |package )"
+)
+_LITERAL = re.compile(r"\b[0-9a-f]{32,}\b|(?<=['\"])[^\s/'\"$(){}\\*]{24,}(?=['\"])")
+_TELLING = re.compile(r"expected|answer|solution|oracle|golden|truth|solve|reward|verif", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Distinctive lines of one part of a script: a section of `solve.sh`, or a whole file.
+
+    Attributes:
+        name: What to call it in evidence.
+        lines: (line number in the file, stripped text), in order.
+    """
+
+    name: str
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """One file that no solver may see.
+
+    Attributes:
+        path: Its path in the task.
+        sha256: Of its bytes; "" when it is too short to tell.
+        normal: Its text without indentation and blank lines; "" for binary files and for texts too short to tell.
+        parts: What of a script is distinctive; none for data.
+        literals: Long quoted values and digests in a test script, which are likely to be expected results.
+    """
+
+    path: str
+    sha256: str
+    normal: str = ""
+    parts: tuple[Part, ...] = ()
+    literals: tuple[str, ...] = ()
+
+
+def secrets_of(task: Task) -> tuple[Secret, ...]:
+    """The secrets of a task: every file of solution and tests that holds enough to be recognised."""
+    tests = {file.path for file in tests_of(task)}
+    files = (*solution_of(task), *tests_of(task))
+    return tuple(_secret(task, file, is_test=file.path in tests) for file in files if not file.link)
+
+
+def normalised(text: str) -> str:
+    """`text` without indentation and blank lines."""
+    return "\n".join(line for raw in text.split("\n") if (line := raw.strip()))
+
+
+class Known:
+    """Which files of the environment a solver is meant to read or change.
+
+    Args:
+        task: The task.
+    """
+
+    def __init__(self, task: Task) -> None:
+        solution = [text_of(task, file) or "" for file in solution_of(task)]
+        self._text = "\n".join([task.instruction, *solution])
+        self._instruction = task.instruction
+
+    def names(self, path: str) -> bool:
+        """Whether instruction or solution name the file, or the instruction the folder it lies in.
+
+        The name of the folder does not excuse a file that is called after an answer.
+        """
+        folder, base = posixpath.split(path)
+        if word(base).search(self._text):
+            return True
+        parent = posixpath.basename(folder)
+        named = re.search(rf"(?<![\w-])/?{re.escape(parent)}/|/{re.escape(parent)}(?![\w-])", self._instruction)
+        return bool(parent and parent != "environment" and named and not _TELLING.search(base))
+
+
+def recognised(secret: Secret, path: str, content: bytes, *, known: bool) -> tuple[str, str] | None:
+    """How a file gives a secret away: code and evidence; `None` when it does not.
+
+    Args:
+        secret: What to look for.
+        path: What to call the file.
+        content: Its bytes.
+        known: Whether the solver is meant to use the file: then only a whole part of a script counts.
+    """
+    is_script = bool(secret.parts) or secret.path.endswith(_SCRIPTS)
+    if secret.sha256 and (is_script or not known) and hashlib.sha256(content).hexdigest() == secret.sha256:
+        return "copy", f"environment file {path} is the same as {secret.path}, byte for byte"
+    if b"\0" in content:
+        return None
+    text = normalised(content.decode("utf-8", "replace"))
+    if secret.normal and (is_script or not known) and f"\n{secret.normal}\n" in f"\n{text}\n":
+        return "copy", f"environment file {path} holds all the text of {secret.path}"
+    lines = set(text.split("\n"))
+    for part in secret.parts:
+        shared = [(number, line) for number, line in part.lines if line in lines]
+        least = 1.0 if known else LEAST_SHARE
+        if sum(len(line) for _, line in shared) < SHORTEST_MATCH or len(shared) < least * len(part.lines):
+            continue
+        number, line = shared[0]
+        said = f"environment file {path} holds {len(shared)} of {len(part.lines)} distinctive lines of {part.name}"
+        return "lines", f"{said}, first:\n  {secret.path}:{number}: {line}"
+    for value in () if known else secret.literals:
+        if value in text:
+            return "expected-value", f"environment file {path} holds {value!r}, which {secret.path} expects"
+    return None
+
+
+def _secret(task: Task, file: TaskFile, *, is_test: bool) -> Secret:
+    text = text_of(task, file)
+    sha256 = file.sha256 if file.size >= SHORTEST_LINE else ""
+    if text is None:
+        return Secret(file.path, sha256)
+    normal = normalised(text)
+    normal = normal if len(normal) >= SHORTEST_LINE else ""
+    if not file.path.endswith(_SCRIPTS):
+        return Secret(file.path, sha256, normal)
+    literals = tuple(v for v in dict.fromkeys(_LITERAL.findall(text)) if v not in task.instruction) if is_test else ()
+    return Secret(file.path, sha256, normal, tuple(_parts(task, file.path, text)), literals)
+
+
+def _parts(task: Task, path: str, text: str) -> Iterator[Part]:
+    """Sections of a script, or the whole of it where it has none; those without a distinctive line are left out."""
+    number = 1
+    for section in sections(text):
+        if not section.text:
+            continue
+        kept: list[tuple[int, str]] = []
+        for raw in section.text.removesuffix("\n").split("\n"):
+            line = raw.strip()
+            if len(line) >= SHORTEST_LINE and not _IDIOM.match(line) and line not in task.instruction:
+                kept.append((number, line))
+            number += 1
+        if kept:
+            yield Part(f"section {section.id} of {path}" if section.id else path, tuple(kept))

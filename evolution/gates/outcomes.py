@@ -1,0 +1,102 @@
+"""How gates say what they found: verdicts with stable codes, and evidence that is the same on every machine."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from evolution.verdict import Verdict, VerdictClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sandbox.ctrf import Unit
+    from sandbox.trial_result import TrialResult
+
+TAIL_LINES = 12
+MAX_LINE = 240
+MAX_EVIDENCE = 6000
+MAX_UNITS_SHOWN = 12
+
+# What differs between two runs of one command: process ids, clock times, addresses, random names of temporary files.
+_VARYING = (
+    (re.compile(r"(?<=: line )(\d+): +\d+ (?=[A-Z][a-z]+)"), r"\1: <pid> "),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b(?:in )?\d+\.\d+ ?s(?:ec(?:onds)?)?\b"), "<seconds>"),
+    (re.compile(r"\b0x[0-9a-fA-F]{6,}\b"), "<address>"),
+    (re.compile(r"/tmp/[\w.-]+"), "/tmp/<name>"),  # noqa: S108 - a pattern, nothing is written there
+    (re.compile(r"\b(pid|PID)([ =:]+)\d+"), r"\1\2<pid>"),
+)
+# Controls but tab and newline, and the escape sequences a terminal would obey.
+_UNSHOWABLE = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def accepted(gate: str) -> Verdict:
+    """The candidate may go on."""
+    return Verdict(gate=gate, passed=True, verdict_class=VerdictClass.ACCEPTED)
+
+
+def invalid(gate: str, what: str, evidence: str) -> Verdict:
+    """The environment's fault; `what` is the part of the code after the gate's name."""
+    return _refused(gate, VerdictClass.INVALID, what, evidence)
+
+
+def infrastructure(gate: str, what: str, evidence: str) -> Verdict:
+    """Our fault or this machine's, never the environment's."""
+    return _refused(gate, VerdictClass.INFRASTRUCTURE, what, evidence)
+
+
+def repeatable(text: str) -> str:
+    """`text` without what differs from run to run and what a terminal would obey; surrogates are replaced."""
+    shown = _UNSHOWABLE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
+    for pattern, instead in _VARYING:
+        shown = pattern.sub(instead, shown)
+    return shown
+
+
+def tail(text: str, *, lines: int = TAIL_LINES) -> str:
+    """The last lines of some output, indented, long lines cut."""
+    kept = [line for line in repeatable(text).splitlines() if line.strip()][-lines:]
+    return "\n".join(f"  {line if len(line) <= MAX_LINE else line[:MAX_LINE] + '…'}" for line in kept)
+
+
+def listed(units: Iterable[Unit]) -> str:
+    """Units with status and message, one a line, indented."""
+    shown = [f"  {u.name}: {u.status}" + (f" - {repeatable(u.message)[:MAX_LINE]}" if u.message else "") for u in units]
+    more = len(shown) - MAX_UNITS_SHOWN
+    return "\n".join(shown[:MAX_UNITS_SHOWN] + ([f"  and {more} more"] if more > 0 else []))
+
+
+def account(result: TrialResult) -> str:
+    """What a person wants to know of a trial that went wrong: reward, units that did not pass, ends of the outputs."""
+    parts = [_reward_line(result)]
+    not_passed = [unit for unit in result.units if not unit.passed]
+    if not_passed:
+        parts.append(f"test units that did not pass:\n{listed(not_passed)}")
+    for step in result.steps:
+        of = "" if step.name == "main" else f" of step {step.name}"
+        if step.solution is not None and step.solution.timed_out:
+            parts.append(f"the solution{of} was stopped: its time ([agent] timeout_sec) was up")
+        elif step.solution is not None and step.solution.exit_code:
+            parts.append(f"the solution{of} ended with status {step.solution.exit_code}")
+        if step.solution is not None and step.solution.stderr.strip():
+            parts.append(f"end of the solution's standard error{of}:\n{tail(step.solution.stderr)}")
+        if step.verification is not None and (not not_passed or step.verification.error_code):
+            output = step.verification.stderr.strip() or step.verification.stdout
+            if output.strip():
+                parts.append(f"end of the verifier's output{of}:\n{tail(output)}")
+    return "\n".join(parts)
+
+
+def _reward_line(result: TrialResult) -> str:
+    if result.score is None:
+        return f"no reward ({result.error_code}): {repeatable(result.error)}"
+    keys = result.reward.rewards if result.reward else {}
+    more = f" of {dict(sorted(keys.items()))}" if len(keys) > 1 else ""
+    return f"reward {result.score:g}{more}"
+
+
+def _refused(gate: str, kind: VerdictClass, what: str, evidence: str) -> Verdict:
+    cut = evidence if len(evidence) <= MAX_EVIDENCE else f"{evidence[:MAX_EVIDENCE]}\n(cut)"
+    return Verdict(gate=gate, passed=False, verdict_class=kind, code=f"{gate}/{what}", evidence=cut)

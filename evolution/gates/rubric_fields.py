@@ -1,0 +1,169 @@
+"""Which fields the tests read from what a solver wrote, and whether anybody told the solver their names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from evolution.gates.rubric_rules import Finding
+from evolution.gates.scripts import Line, tests_of, text_of, word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.task import Task
+
+_HEREDOC = re.compile(
+    r"\bpython3?\b[^\n]*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.DOTALL | re.MULTILINE
+)
+_JQ = re.compile(
+    r"(?<![\w/.-])jq\b(?P<options>(?:\s+-\S+(?:\s+\w+\s+\S+)?)*?)\s+(?P<quote>['\"])(?P<filter>.*?)(?P=quote)"
+)
+_JQ_FIELD = re.compile(
+    r"(?<![\w$)\]])\.(?P<name>[A-Za-z_]\w*)|\.\[\"(?P<quoted>[^\"]+)\"\]|(?<=[\w\]])\.(?P<inner>[A-Za-z_]\w*)"
+)
+_LOADERS = {
+    "json.load",
+    "json.loads",
+    "csv.DictReader",
+    "load",
+    "loads",
+    "DictReader",
+    "yaml.safe_load",
+    "tomllib.loads",
+}
+_LOADERS |= {"tomllib.load"}
+
+
+def field_rules(task: Task) -> Iterator[Finding]:
+    """Every field that tests read from a loaded file is named in the instruction or in what the environment ships."""
+    seen: set[str] = set()
+    shipped: str | None = None
+    for file in tests_of(task):
+        text = text_of(task, file)
+        if text is None:
+            continue
+        for number, name in fields_read(file.path, text):
+            if name in seen or word(name).search(task.instruction):
+                continue
+            seen.add(name)
+            if shipped is None:
+                shipped = "\n".join(text_of(task, each) or "" for each in task.under("environment"))
+            if not word(name).search(shipped):
+                line = Line(file.path, number, text.split("\n")[number - 1])
+                yield Finding("unnamed-field", f"{line}\n  reads the field {name!r}, which the instruction never names")
+
+
+def fields_read(path: str, text: str) -> tuple[tuple[int, str], ...]:
+    """(line number, field) for each field that a test script reads from JSON, CSV, YAML or TOML it has loaded."""
+    if path.endswith(".py"):
+        return tuple(sorted(_python_fields(text, 0), key=lambda found: found[0]))
+    found: list[tuple[int, str]] = []
+    for block in _HEREDOC.finditer(text):
+        found += _python_fields(block[3], text.count("\n", 0, block.start(3)))
+    blocks = [match.span() for match in _HEREDOC.finditer(text)]
+    for call in _JQ.finditer(text):
+        if any(start <= call.start() < end for start, end in blocks) or _builds(call["options"]):
+            continue
+        if "/tests/" in re.split(r"[|;)\n]", text[call.end() :], maxsplit=1)[0]:
+            continue  # reads what the tests themselves bring
+        number = text.count("\n", 0, call.start("filter")) + 1
+        for field in _JQ_FIELD.finditer(call["filter"]):
+            found.append((number, field["name"] or field["quoted"] or field["inner"]))
+    return tuple(dict.fromkeys(found))
+
+
+def _builds(options: str) -> bool:
+    """Whether a jq call makes JSON out of arguments rather than reading some."""
+    return re.search(r"\s(?:-\w*n|--null-input)\b", options) is not None
+
+
+def _python_fields(source: str, before: int) -> Iterator[tuple[int, str]]:
+    """Fields of loaded data in Python source; nothing when it does not parse (it may be a template)."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    loaded, own = _loaded_names(tree), _own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            container, key = node.value, node.slice
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and node.args
+        ):
+            container, key = node.func.value, node.args[0]
+        else:
+            continue
+        name = key.value if isinstance(key, ast.Constant) else None
+        if isinstance(name, str) and name and _is_loaded(container, loaded, own):
+            yield before + node.lineno, name
+
+
+def _loaded_names(tree: ast.AST) -> frozenset[str]:
+    """Variables that hold loaded data or parts of it."""
+
+    def grow(known: frozenset[str], node: ast.AST) -> set[str]:
+        if isinstance(node, ast.Assign) and _is_loaded(node.value, known, own):
+            return {name for target in node.targets for name in _names(target)}
+        if isinstance(node, (ast.For, ast.comprehension)) and _is_loaded(node.iter, known, own):
+            return _names(node.target)
+        return set()
+
+    own = _own_names(tree)
+    return _fixpoint(tree, grow)
+
+
+def _own_names(tree: ast.AST) -> frozenset[str]:
+    """Variables that lead to what the tests themselves bring: paths below `/tests` or beside the script."""
+
+    def grow(known: frozenset[str], node: ast.AST) -> set[str]:
+        if isinstance(node, ast.Assign) and _is_own(node.value, known):
+            return {name for target in node.targets for name in _names(target)}
+        if isinstance(node, ast.withitem) and node.optional_vars is not None and _is_own(node.context_expr, known):
+            return _names(node.optional_vars)
+        return set()
+
+    return _fixpoint(tree, grow)
+
+
+def _fixpoint(tree: ast.AST, grow: Callable[[frozenset[str], ast.AST], set[str]]) -> frozenset[str]:
+    """Goes over the tree until no node adds a name."""
+    known: frozenset[str] = frozenset()
+    while True:
+        more = known.union(*(grow(known, node) for node in ast.walk(tree)))
+        if more == known:
+            return known
+        known = more
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _is_own(node: ast.expr, own: frozenset[str]) -> bool:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and (part.id == "__file__" or part.id in own):
+            return True
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("/tests"):
+            return True
+    return False
+
+
+def _is_loaded(node: ast.expr, loaded: frozenset[str], own: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is loaded data or a part of it."""
+    if isinstance(node, ast.Name):
+        return node.id in loaded
+    if isinstance(node, ast.Subscript):
+        return _is_loaded(node.value, loaded, own)
+    if not isinstance(node, ast.Call):
+        return False
+    if ast.unparse(node.func) in _LOADERS:
+        return not any(_is_own(argument, own) for argument in node.args)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in {"get", "values", "items"}:
+        return _is_loaded(node.func.value, loaded, own)
+    passes_on = isinstance(node.func, ast.Name) and node.func.id in {"list", "sorted", "next", "reversed", "enumerate"}
+    return passes_on and bool(node.args) and _is_loaded(node.args[0], loaded, own)

@@ -1,0 +1,197 @@
+"""Trials of a task: the reference solution, or nothing at all, and then the verifier. Also a command-line door.
+
+`python -m sandbox.trial TASK --agent oracle` runs the reference solution in a fresh sandbox and prints the reward.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.backends import load_backend
+from sandbox.errors import SandboxError, TaskError
+from sandbox.healthcheck import run_healthcheck
+from sandbox.phase import agent_env, agent_timeout, agent_user, solution_env
+from sandbox.reference import SCRIPT, edited_files, is_left_out, solution_folder
+from sandbox.rooms import check_rooms
+from sandbox.sandboxes import Sandboxes
+from sandbox.task import Task
+from sandbox.trial_result import Agent, SolutionRun, StepResult, TrialResult, as_json, meets, trial_result
+from sandbox.verification import MAX_OUTPUT, clear_verifier_folders, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+    from sandbox.protocol import Sandbox, SandboxBackend
+    from sandbox.task import TaskStep
+
+SOLUTION = "/solution"
+
+
+async def run_reference(
+    task: Task,
+    sandbox: Sandbox,
+    *,
+    without: Collection[str] = (),
+    solution_of: Task | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> TrialResult:
+    """Runs a reference solution in a fresh sandbox of the task, then the task's verifier.
+
+    Args:
+        task: The environment.
+        sandbox: A fresh one of it.
+        without: Step ids whose sections of the solution are left out.
+        solution_of: Take the solution of this task (a parent's) instead of the task's own.
+        rename: Names to replace in the solution's files, old to new.
+
+    Raises:
+        UnsupportedTaskError: The back end or this machine cannot give the task what it wants.
+        SandboxError: The sandbox failed.
+    """
+
+    async def solve(step: TaskStep) -> SolutionRun | None:
+        return await run_solution(task, sandbox, step, without=without, solution_of=solution_of, rename=rename)
+
+    return await run_steps("oracle", task, sandbox, solve)
+
+
+async def run_noop(task: Task, sandbox: Sandbox) -> TrialResult:
+    """Does nothing in a fresh sandbox of the task, then runs its verifier; raises as `run_reference` does."""
+
+    async def nothing(_: TaskStep) -> None:
+        return None
+
+    return await run_steps("noop", task, sandbox, nothing)
+
+
+async def run_solution(
+    task: Task,
+    sandbox: Sandbox,
+    step: TaskStep,
+    *,
+    without: Collection[str] = (),
+    solution_of: Task | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> SolutionRun | None:
+    """Uploads the solution of one step to `/solution` and runs it as the agent; `None` where there is none to run."""
+    source = solution_of or task
+    folder = solution_folder(source, step)
+    if folder is None or is_left_out(source, step, folder, without):
+        return None
+    await sandbox.upload(source.root / folder, SOLUTION)
+    for path, content in edited_files(source, folder, without, rename).items():
+        await sandbox.write_file(f"{SOLUTION}/{path}", content, mode=0o755)
+    # As Harbor runs it: through bash, so that a script without a #! line works and one with keeps its interpreter.
+    ran = await sandbox.exec(
+        ["bash", "-c", f"{SOLUTION}/{SCRIPT}"],
+        cwd=task.config.environment.workdir,
+        env={**agent_env(task), **solution_env(source)},
+        user=agent_user(task, step),
+        timeout=agent_timeout(task, step),
+    )
+    return SolutionRun(ran.exit_code, ran.timed_out, ran.text[-MAX_OUTPUT:], ran.error_text[-MAX_OUTPUT:])
+
+
+async def prepare_step(task: Task, sandbox: Sandbox, step: TaskStep) -> str:
+    """Does what comes before a step's agent: files into the working directory, `setup.sh`, health check.
+
+    Returns:
+        What went wrong, or "".
+    """
+    if step is not task.steps[0]:
+        # Harbor does so too: a later step's agent must not find the tests and the reward of the one before.
+        await clear_verifier_folders(sandbox)
+    config = task.config.environment
+    workdir = config.workdir or sandbox.image.workdir
+    env, user = agent_env(task), agent_user(task, step)
+    folder = f"{step.folder}/workdir"
+    if step.folder and task.under(folder):
+        for file in task.under(folder):
+            path = f"{workdir.rstrip('/')}{file.path.removeprefix(folder)}"
+            await sandbox.write_file(path, task.read_bytes(file.path), mode=0o755 if file.executable else 0o644)
+        if task.has(f"{folder}/setup.sh"):
+            ran = await sandbox.exec(
+                ["bash", f"{workdir.rstrip('/')}/setup.sh"], cwd=config.workdir, env=env, user=user
+            )
+            if not ran.ok:
+                return f"setup.sh of step {step.name} ended with status {ran.exit_code}: {ran.error_text[-MAX_OUTPUT:]}"
+    for check in (config.healthcheck, step.config.healthcheck if step.config else None):
+        if check is not None and (check is not config.healthcheck or step is task.steps[0]):
+            ran = await run_healthcheck(sandbox, check, cwd=config.workdir, env=env, user=user)
+            if not ran.ok:
+                return f"the health check `{check.command}` failed with status {ran.exit_code}"
+    return ""
+
+
+async def run_steps(
+    agent: Agent, task: Task, sandbox: Sandbox, act: Callable[[TaskStep], Awaitable[SolutionRun | None]]
+) -> TrialResult:
+    """Every step in order: prepare, act, verify; ends at a step without a reward or below its `min_reward`.
+
+    `act` is what the agent does in a step; it returns how a solution ran, or `None`.
+    """
+    began = time.monotonic()
+    results: list[StepResult] = []
+    for step in task.steps:
+        problem = await prepare_step(task, sandbox, step)
+        if problem:
+            results.append(StepResult(step.name, error=problem))
+            break
+        solution = await act(step)
+        verification = await verify(task, sandbox, step=step)
+        results.append(StepResult(step.name, solution, verification))
+        least = step.config.min_reward if step.config else None
+        if verification.reward is None or not meets(verification.reward, least):
+            break
+    return trial_result(agent, results, task.config.multi_step_reward_strategy, time.monotonic() - began)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one trial and prints what came of it; 0 when there is a score."""
+    check_rooms()
+    parser = argparse.ArgumentParser(prog="python -m sandbox.trial", description="Run one trial of a task.")
+    parser.add_argument("task", type=Path, help="a Harbor task folder")
+    parser.add_argument("--agent", choices=("oracle", "noop"), default="oracle")
+    parser.add_argument("--sandbox", default="bubblewrap", metavar="NAME", help="back end, or module:Class")
+    parser.add_argument("--base", action="append", default=[], metavar="IMAGE=DIR", help="what a FROM line stands for")
+    parser.add_argument("--network", choices=("none", "host"), default="none")
+    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        backend = load_backend(options.sandbox, base=options.base)
+    except (SandboxError, ValueError) as error:
+        parser.error(str(error))
+    try:
+        result = asyncio.run(_trial(options, backend))
+    except (TaskError, SandboxError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(as_json(result), indent=2) if options.json else _shown(result))
+    return 0 if result.score is not None else 1
+
+
+async def _trial(options: argparse.Namespace, backend: SandboxBackend) -> TrialResult:
+    task = Task.read(options.task)
+    try:
+        async with Sandboxes(backend).running(task, network=options.network) as sandbox:
+            return await (run_reference if options.agent == "oracle" else run_noop)(task, sandbox)
+    finally:
+        await backend.close()
+
+
+def _shown(result: TrialResult) -> str:
+    lines = [
+        f"reward {result.score:g}" if result.score is not None else f"no reward ({result.error_code}): {result.error}"
+    ]
+    lines += [f"  {unit.status:8} {unit.name}" + (f": {unit.message}" if unit.message else "") for unit in result.units]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
