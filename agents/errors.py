@@ -68,3 +68,7 @@ class RoleFailedError(Exception):
         self.reason = reason
         self.turns = turns
         self.last_said = last_said
+
+
+class RoleDeclinedError(RoleFailedError):
+    """A role says that its work cannot be done; asking it again would bring the same answer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.graph import END, START, StateGraph
 
-from agents.errors import RoleFailedError
+from agents.errors import RoleDeclinedError, RoleFailedError
 from agents.roles.requests import EvolveRequest, Finding
 from evolution.metadata import Evolution, read_evolution, stamp
 from evolution.plan import Plan
@@ -36,7 +36,7 @@ class Evolves(Protocol):
     """What the loop needs of a difficulty-evolver."""
 
     async def evolve(self, request: EvolveRequest, sandbox: Sandbox) -> str:
-        """Edits the folder at `/task` in the sandbox; returns a summary; raises `RoleFailedError` when it gives up."""
+        """Edits the folder at `/task` in the sandbox; returns a summary; raises `RoleFailedError` when it fails, `RoleDeclinedError` for good."""
         ...
 
 
@@ -80,6 +80,9 @@ def build_environment_loop(
             await sandbox.upload(Path(state.get("draft") or state["parent"]), WORKSPACE)
             try:
                 await evolver.evolve(request, sandbox)
+            except RoleDeclinedError as error:
+                why = Feedback(source="evolver", code="environment/declined", text=str(error))
+                return {"candidate": "", **_failed(state, attempt, why), "attempt": attempts}
             except RoleFailedError as error:
                 why = Feedback(source="evolver", code="environment/none", text=str(error))
                 return {"attempt": attempt, "candidate": "", **_failed(state, attempt, why)}

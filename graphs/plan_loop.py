@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.graph import END, START, StateGraph
 
-from agents.errors import RoleFailedError
+from agents.errors import RoleDeclinedError, RoleFailedError
 from agents.roles.requests import Finding, Occasion, ProposalRequest, Review, ReviewRequest
 from evolution.difficulty import difficulty
 from evolution.metadata import read_evolution
@@ -26,7 +26,7 @@ class Proposes(Protocol):
     """What the loop needs of a proposer."""
 
     async def propose(self, request: ProposalRequest) -> Plan:
-        """Proposes a plan; raises `RoleFailedError` when it has none."""
+        """Proposes a plan; raises `RoleFailedError` when it has none, `RoleDeclinedError` for good."""
         ...
 
 
@@ -69,6 +69,9 @@ def build_plan_loop(
         )
         try:
             plan = await proposer.propose(request)
+        except RoleDeclinedError as error:
+            why = Feedback(source="proposer", code="plan/declined", text=str(error))
+            return {**_rejected(state, attempt, why), "attempt": attempts}
         except RoleFailedError as error:
             return _rejected(state, attempt, Feedback(source="proposer", code="plan/none", text=str(error)))
         before, after = (difficulty(sequence, reference).total for sequence in (plan.before, plan.after))

@@ -59,6 +59,7 @@ class Evolver:
             sandbox: Started from the parent's image; the caller has put the folder at `/task` and takes it out again.
 
         Raises:
+            RoleDeclinedError: It says that it cannot be done.
             RoleFailedError: It did not get done.
             ModelError: The model could not be had.
             SandboxError: The sandbox was lost.
@@ -75,6 +76,7 @@ class Evolver:
             tools=working_tools(SandboxWorkspace(sandbox, WORKSPACE)),
             submission=Submission("submit", "Hands in the folder as it is and ends your work.", Submit, _summary),
             limits=self._limits,
+            may_decline=True,
             transcript=occasion.transcript,
         )
         return await session.run()

@@ -60,6 +60,7 @@ class Proposer:
         """A plan that keeps to its axis and effort.
 
         Raises:
+            RoleDeclinedError: It says that it cannot be done.
             RoleFailedError: No such plan came.
             ModelError: The model could not be had.
         """
@@ -85,6 +86,7 @@ class Proposer:
             tools=reading_tools(FolderWorkspace(request.parent.root)),
             submission=Submission("submit_plan", "Hands in the plan and ends your work.", SubmitPlan, accept),
             limits=self._limits,
+            may_decline=True,
             transcript=occasion.transcript,
         )
         return await session.run()

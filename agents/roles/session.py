@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from agents.errors import ContentPolicyError, ContextOverflowError, RoleFailedError
+from agents.errors import ContentPolicyError, ContextOverflowError, RoleDeclinedError, RoleFailedError
 from agents.excerpt import excerpt
 from agents.roles.tool_calls import ToolRequest, as_history, read_calls, what_is_wrong
 from agents.tools import Arguments, error_text, submit_tool
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Handed = TypeVar("Handed")
 
+DECLINE = "decline"
 _QUOTED = 300
 
 
@@ -66,6 +67,12 @@ class Submission(Generic[Handed]):
     accept: Callable[[Any], Handed]
 
 
+class Decline(Arguments):
+    """Arguments of `decline`."""
+
+    reason: Annotated[str, Field(min_length=1, description="why it cannot be done; what you tried")]
+
+
 class RoleSession(Generic[Handed]):
     """A conversation, run once.
 
@@ -76,6 +83,7 @@ class RoleSession(Generic[Handed]):
         assignment: First message.
         tools: What it can do.
         submission: How it hands in its work.
+        may_decline: Whether it may say that the work cannot be done, by the tool `decline`.
         limits: What the conversation may use.
         transcript: File that the conversation is written to.
     """
@@ -90,11 +98,14 @@ class RoleSession(Generic[Handed]):
         tools: Sequence[BaseTool],
         submission: Submission[Handed],
         limits: SessionLimits,
+        may_decline: bool = False,
         transcript: Path | None = None,
     ) -> None:
-        submit = submit_tool(submission.name, submission.arguments, submission.description)
-        self._bound = model.bind_tools([*tools, submit])
-        self._tools = {tool.name: tool for tool in (*tools, submit)}
+        endings = [submit_tool(submission.name, submission.arguments, submission.description)]
+        if may_decline:
+            endings.append(submit_tool(DECLINE, Decline, "Says that the work cannot be done, and ends it."))
+        self._bound = model.bind_tools([*tools, *endings])
+        self._tools = {tool.name: tool for tool in (*tools, *endings)}
         self._submission = submission
         self._role, self._limits = role, limits
         self._transcript = Transcript(transcript)
@@ -108,6 +119,7 @@ class RoleSession(Generic[Handed]):
         """Converses until the work is handed in.
 
         Raises:
+            RoleDeclinedError: It says that the work cannot be done.
             RoleFailedError: A limit was met, or the model refused the conversation.
             ModelError: The model could not be had.
         """
@@ -149,6 +161,8 @@ class RoleSession(Generic[Handed]):
             if arguments is None:
                 failed, unusable = failed or f"the call of {call.name}", unusable or problem
                 self._reply(call, error_text(problem))
+            elif isinstance(arguments, Decline):
+                raise RoleDeclinedError(self._role, f"it declines: {arguments.reason}", turns=self._turn)
             elif call.name == self._submission.name:
                 try:
                     return (self._submission.accept(arguments),)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.errors import RoleFailedError
+from agents.errors import RoleDeclinedError, RoleFailedError
 from agents.roles.requests import ProposalRequest, Review, ReviewRequest
 from evolution.plan import Axis, Effort, Plan
 from evolution.reference import FrequencyTable
@@ -97,6 +97,14 @@ async def test_a_proposer_without_a_plan_is_a_failed_attempt_not_an_error(tmp_pa
     final = await run(Proposer([failed, longer(("mail", "join"))]), Critic([Review(accepted=True)]), start(tmp_path))
     assert final["outcome"] == "accepted"
     assert final["history"][0]["code"] == "plan/none"
+
+
+async def test_a_proposer_that_declines_is_not_asked_again(tmp_path: Path) -> None:
+    proposer = Proposer([RoleDeclinedError("proposer", "nothing is rarer", turns=2)] * 3)
+    final = await run(proposer, Critic([]), start(tmp_path))
+    assert len(proposer.asked) == 1
+    assert final["outcome"] == "rejected"
+    assert [attempt["code"] for attempt in final["history"]] == ["plan/declined"]
 
 
 @pytest.mark.parametrize(("effort", "outcome"), [(Effort.HIGH, "rejected"), (Effort.LOW, "accepted")])

@@ -135,6 +135,7 @@ async def test_feedback_is_told_with_the_plan(parent: Task, journal: Journal, sa
     assert "order-ledger/total" in told
     assert len(re.findall("^```json$", told, re.MULTILINE)) == 1
     assert {tool["function"]["name"] for tool in model.parameters[0]["tools"]} == {
+        "decline",
         "list_files",
         "read_file",
         "write_file",

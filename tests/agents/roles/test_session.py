@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from agents.errors import ContextOverflowError, RoleFailedError
+from agents.errors import ContextOverflowError, RoleDeclinedError, RoleFailedError
 from agents.roles.session import RoleSession, SessionLimits, Submission
 from agents.scripted import ScriptedChatModel, calls
 from agents.tools import Arguments, error_text
@@ -216,3 +216,23 @@ async def test_the_first_message_is_the_assignment() -> None:
     await made.run()
     assert isinstance(model.seen[0][1], HumanMessage)
     assert [m.content for m in model.seen[0]] == ["You test.", "Test."]
+
+
+@pytest.mark.parametrize("offered", [True, False])
+async def test_a_role_may_decline_where_it_is_offered(offered: bool) -> None:
+    model = ScriptedChatModel(script=[calls(("decline", {"reason": "there is no such number"})), DONE])
+    made = RoleSession(
+        model,
+        role="tester",
+        system="You test.",
+        assignment="Test.",
+        tools=[],
+        submission=Submission("hand_in", "Hands in.", HandIn, even),
+        limits=SessionLimits(),
+        may_decline=offered,
+    )
+    if offered:
+        with pytest.raises(RoleDeclinedError, match="there is no such number"):
+            await made.run()
+    else:
+        assert await made.run() == 4
