@@ -252,7 +252,9 @@ class SandboxBackend(Protocol):
         """
         ...
 
-    async def start(self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = "none") -> Sandbox:
+    async def start(
+        self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
+    ) -> Sandbox:
         """Starts a sandbox.
 
         Raises:

@@ -37,12 +37,19 @@ class Sandboxes:
     async def running(
         self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
     ) -> AsyncIterator[Sandbox]:
-        """A sandbox of a task, an image or a snapshot for the length of a `with` block; stopped whatever happens."""
+        """A sandbox of a task, an image or a snapshot for the length of a `with` block; stopped whatever happens.
+
+        A task's own `[environment] cpus` and `memory_mb` win over the limits of the run, and `limits` over both.
+        """
+        from sandbox.images import task_limits
         from sandbox.task import Task
 
         async with self._slots:
-            start = await self.build(origin) if isinstance(origin, Task) else origin
-            sandbox = await self.backend.start(start, limits=limits or self.limits, network=network)
+            asked = limits
+            if isinstance(origin, Task):
+                asked = limits or task_limits(origin, self.limits)
+                origin = await self.build(origin)
+            sandbox = await self.backend.start(origin, limits=asked or self.limits, network=network)
             try:
                 yield sandbox
             finally:

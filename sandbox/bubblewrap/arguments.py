@@ -1,0 +1,68 @@
+"""The `bwrap` command line of one sandbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.bubblewrap.roots import overlay_arguments
+
+if TYPE_CHECKING:
+    from sandbox.bubblewrap.roots import Root, Writable
+    from sandbox.protocol import Network
+
+INFO_FD = 3
+USERNS_FD = 4
+GATE_FD = 5
+HOSTNAME = "sandbox"
+
+# Before it becomes the first process, `bwrap` reads one byte from the gate: see `Gate` in
+# `sandbox.bubblewrap.starting`. The first process: it ignores every signal, reaps orphans, and ends when the host
+# closes its standard input.
+INIT = "exec 4<&-; trap '' {1..8} {10..16} 18 {20..64}; echo; while read -r _; do :; done"
+
+# Held by the first process alone. Nobody without it may trace that process or open its descriptors, so no command can
+# keep the pipe open whose end tells it that the host has gone. It allows setting an alarm clock, nothing else.
+_SHIELD = "CAP_WAKE_ALARM"
+
+_SHM_BYTES = 256 << 20
+
+
+def bwrap_arguments(
+    bwrap: str, root: Root, writable: Writable, *, network: Network, userns: bool = True, first: list[str] | None = None
+) -> list[str]:
+    """Builds the command line.
+
+    Args:
+        bwrap: The program.
+        root: What is below.
+        writable: What takes the writes.
+        network: `none` for a network name space with a loopback of its own, `host` for the machine's network.
+        userns: Whether a user name space comes on descriptor `USERNS_FD`; otherwise `bwrap` makes one.
+        first: The first process; `INIT` when left out.
+    """
+    mounts = [
+        *overlay_arguments(root, writable),
+        *("--proc", "/proc"),
+        # Where root inside is root outside, the kernel would take settings from it.
+        *("--ro-bind", "/proc/sys", "/proc/sys"),
+        *("--ro-bind-try", "/proc/sysrq-trigger", "/proc/sysrq-trigger"),
+        *("--ro-bind-try", "/proc/fs", "/proc/fs"),
+        *("--ro-bind-try", "/proc/mtrr", "/proc/mtrr"),
+        *("--dev", "/dev"),
+        *("--size", str(_SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - inside
+        *("--remount-ro", "/dev"),
+    ]
+    if network == "host":
+        mounts += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    return [
+        bwrap,
+        *(("--userns", str(USERNS_FD)) if userns else ("--unshare-user",)),
+        *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+        *(("--unshare-net",) if network == "none" else ()),
+        *("--hostname", HOSTNAME, "--die-with-parent", "--as-pid-1"),
+        *(("--info-fd", str(INFO_FD), "--block-fd", str(GATE_FD)) if first is None else ()),
+        *("--cap-drop", "ALL", "--cap-add", _SHIELD, "--clearenv"),
+        *mounts,
+        "--",
+        *(first or ["/bin/bash", "--norc", "--noprofile", "-c", INIT]),
+    ]

@@ -1,0 +1,158 @@
+"""Runs one command in a sandbox from the host's side: pipes, time-out, exit status, clean-up."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.bubblewrap.capture import InputPipe, OutputPipe
+from sandbox.bubblewrap.client import raise_error
+from sandbox.errors import SandboxLostError, UnsupportedTaskError
+from sandbox.protocol import ExecResult
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from sandbox.bubblewrap.client import Answer, Launcher
+    from sandbox.bubblewrap.wire import Body
+
+_KILLED = 128 + 9
+_GRACE_SECONDS = 0.1
+_GONE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a command needs to know of its sandbox.
+
+    Attributes:
+        launcher: Starts it.
+        fds: Descriptors that go with the request: the first process, the control groups.
+        body: Fields that go with the request: limits, users.
+    """
+
+    launcher: Launcher
+    fds: dict[str, int]
+    body: Body
+
+
+class RunningCommand:
+    """One command, from its start to its result.
+
+    Args:
+        place: Where it runs.
+        output_bytes: Bytes kept of each output.
+        stdin: What it is fed; `None` for nothing at all.
+    """
+
+    def __init__(self, place: Place, output_bytes: int, stdin: bytes | None) -> None:
+        self._place = place
+        self._outputs = (OutputPipe(output_bytes), OutputPipe(output_bytes))
+        self._input = None if stdin is None else InputPipe(stdin)
+        self._keeper: int | None = None
+
+    async def run(self, body: Body, timeout: float) -> ExecResult:
+        """Starts it and waits for its end.
+
+        Raises:
+            SandboxLostError: The sandbox died.
+            UnsupportedTaskError: The user cannot be had.
+        """
+        loop = asyncio.get_running_loop()
+        answer = await self._start(body)
+        started = loop.time()
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout):
+                exit_code = await self._follow(answer)
+        except TimeoutError:
+            timed_out, exit_code = True, _KILLED
+            await self._kill(answer)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._kill(answer))
+            raise
+        finally:
+            seconds = loop.time() - started
+            answer.close()
+            if self._input:
+                self._input.close()
+        if exit_code is None:
+            exit_code = await self._without_keeper()
+        await self._settle()
+        out, err = (pipe.capture for pipe in self._outputs)
+        return ExecResult(out.result(), err.result(), exit_code, timed_out, out.truncated or err.truncated, seconds)
+
+    def leftovers(self) -> list[OutputPipe]:
+        """Pipes that background processes still hold."""
+        return [pipe for pipe in self._outputs if not pipe.ended.done()]
+
+    def close(self) -> None:
+        """Closes every pipe."""
+        for pipe in self._outputs:
+            pipe.close()
+        if self._input:
+            self._input.close()
+
+    async def _start(self, body: Body) -> Answer:
+        fds = {**self._place.fds, "stdout": self._outputs[0].theirs, "stderr": self._outputs[1].theirs}
+        if self._input:
+            fds["stdin"] = self._input.theirs
+        try:
+            return await self._place.launcher.post("exec", fds, **self._place.body, **body)
+        finally:
+            for pipe in self._outputs:
+                pipe.handed_over()
+            if self._input:
+                self._input.handed_over()
+
+    async def _follow(self, answer: Answer) -> int | None:
+        """The exit status; `None` when the keeper died without telling it."""
+        while (told := await answer.next()) is not None:
+            if "keeper" in told:
+                self._keeper = int(str(told["keeper"]))
+            elif "exit" in told:
+                return int(str(told["exit"]))
+            elif told.get("error") == "user":
+                raise UnsupportedTaskError(f"{told['message']}; the docker back end may have it (--sandbox docker)")
+            elif "error" in told:
+                raise_error("exec", told)
+        return None
+
+    async def _kill(self, answer: Answer) -> None:
+        await self._call_killer("kill_all" if self._keeper is None else "kill_tree")
+        try:
+            async with asyncio.timeout(_GONE_SECONDS):
+                await answer.ended()
+        except TimeoutError:
+            raise SandboxLostError("a command outlived its kill: a process hangs in the kernel") from None
+
+    async def _without_keeper(self) -> int:
+        """The keeper was killed, by the command itself or by another: all that it watched over must go."""
+        await self._call_killer("kill_all")
+        return _KILLED
+
+    async def _call_killer(self, op: str) -> None:
+        try:
+            await self._place.launcher.call(op, {"init": self._place.fds["init"]}, keeper=self._keeper or 0)
+        except SandboxLostError as error:
+            raise SandboxLostError("the sandbox died under the command") from error
+
+    async def _settle(self) -> None:
+        """Takes the rest of the output; what background processes write later belongs to nobody."""
+        for pipe in self._outputs:
+            pipe.drain()
+        open_ends = [pipe.ended for pipe in self._outputs if not pipe.ended.done()]
+        if open_ends:
+            await asyncio.wait(open_ends, timeout=_GRACE_SECONDS)
+        for pipe in self._outputs:
+            pipe.finish()
+
+
+async def closing(command: RunningCommand, work: Coroutine[None, None, ExecResult]) -> ExecResult:
+    """Runs a command and closes its pipes if it does not come to a result."""
+    try:
+        return await work
+    except BaseException:
+        command.close()
+        raise
