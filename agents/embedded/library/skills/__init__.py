@@ -1,0 +1,1 @@
+"""Skills: one file each."""
