@@ -76,7 +76,8 @@ class ModelGateway:
             raise ValueError(f"concurrency must be at least 1, got {concurrency}: no call could ever start")
         self.budget = budget or Budget()
         self._secrets = SecretsFilter()
-        self._rules = Rules(journal, self.budget, asyncio.Semaphore(concurrency), patience or Patience(), self._secrets, asyncio.Event())
+        slots, draining = asyncio.Semaphore(concurrency), asyncio.Event()
+        self._rules = Rules(journal, self.budget, slots, patience or Patience(), self._secrets, draining)
         self._api_base = api_base
         self._options = {"temperature": temperature, "max_tokens": max_tokens, "request_timeout": timeout}
         self._made: dict[str, tuple[BaseChatModel, Provider]] = {}

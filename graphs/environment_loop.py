@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,7 +37,12 @@ class Evolves(Protocol):
     """What the loop needs of a difficulty-evolver."""
 
     async def evolve(self, request: EvolveRequest, sandbox: Sandbox) -> str:
-        """Edits the folder at `/task` in the sandbox; returns a summary; raises `RoleFailedError` when it fails, `RoleDeclinedError` for good."""
+        """Edits the folder at `/task` in the sandbox; returns a summary.
+
+        Raises:
+            RoleDeclinedError: It says that the plan cannot be built.
+            RoleFailedError: It did not get done.
+        """
         ...
 
 
@@ -60,13 +66,32 @@ def build_environment_loop(
         attempts: Environments per plan: the first one and its repairs.
         journal: Remembers finished verdicts by candidate, so that a run taken up again does not repeat them.
     """
+    loop = EnvironmentLoop(evolver, tuple(gates), sandboxes, attempts, journal)
+    graph = StateGraph(LineageState)
+    graph.add_node("edit", loop.edit)
+    graph.add_node("judge", loop.judge)
+    graph.add_edge(START, "edit")
+    graph.add_conditional_edges("edit", loop.after_edit, ["judge", "edit", END])
+    graph.add_conditional_edges("judge", loop.again, ["edit", END])
+    return graph
 
-    async def edit(state: LineageState) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentLoop:
+    """The nodes and edges of the environment loop; see `build_environment_loop` for what they share."""
+
+    evolver: Evolves
+    gates: tuple[Gate, ...]
+    sandboxes: Sandboxes
+    attempts: int
+    journal: CallJournal | None
+
+    async def edit(self, state: LineageState) -> dict[str, Any]:
+        """Node: lets the evolver edit the parent's folder, or its own last draft, and stamps what it hands in."""
         attempt = state.get("attempt", 0) + 1
         tell(state, "environment", "editing", attempt=attempt)
         folder = Path(state["work"]) / state["axis"] / f"environment-{attempt}"
-        parent = Task.read(Path(state["parent"]))
-        plan = Plan.model_validate(state["plan"])
+        parent, plan = Task.read(Path(state["parent"])), Plan.model_validate(state["plan"])
         request = EvolveRequest(
             occasion=occasion(state, "evolver", attempt),
             parent=parent,
@@ -76,13 +101,13 @@ def build_environment_loop(
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         draft = folder / "draft"
-        async with sandboxes.running(parent) as sandbox:
+        async with self.sandboxes.running(parent) as sandbox:
             await sandbox.upload(Path(state.get("draft") or state["parent"]), WORKSPACE)
             try:
-                await evolver.evolve(request, sandbox)
+                await self.evolver.evolve(request, sandbox)
             except RoleDeclinedError as error:
                 why = Feedback(source="evolver", code="environment/declined", text=str(error))
-                return {"candidate": "", **_failed(state, attempt, why), "attempt": attempts}
+                return {"candidate": "", **_failed(state, attempt, why), "attempt": self.attempts}
             except RoleFailedError as error:
                 why = Feedback(source="evolver", code="environment/none", text=str(error))
                 return {"attempt": attempt, "candidate": "", **_failed(state, attempt, why)}
@@ -94,7 +119,8 @@ def build_environment_loop(
             return {"attempt": attempt, "candidate": "", "draft": str(draft), **_failed(state, attempt, why)}
         return {"attempt": attempt, "draft": str(draft), "candidate": str(child.root)}
 
-    async def judge_child(state: LineageState) -> dict[str, Any]:
+    async def judge(self, state: LineageState) -> dict[str, Any]:
+        """Node: asks the gates."""
         attempt = state["attempt"]
         child, parent = Task.read(Path(state["candidate"])), Task.read(Path(state["parent"]))
         candidate = Candidate(task=child, parent=parent, plan=Plan.model_validate(state["plan"]))
@@ -102,31 +128,27 @@ def build_environment_loop(
         def report(verdict: Verdict) -> None:
             tell(state, "environment", _short(verdict), attempt=attempt, gate=verdict.gate)
 
-        verdicts = await judge_once(candidate, sandboxes, gates, journal, key=_key(state), on_verdict=report)
+        verdicts = await judge_once(
+            candidate, self.sandboxes, self.gates, self.journal, key=_key(state), on_verdict=report
+        )
         found: dict[str, Any] = {"verdicts": [verdict.model_dump(mode="json") for verdict in verdicts]}
         failed = next((verdict for verdict in verdicts if not verdict.passed), None)
         if failed is None:
-            found["base"] = (await sandboxes.build(child)).base
+            found["base"] = (await self.sandboxes.build(child)).base
             done = Attempt(axis=state["axis"], loop="environment", attempt=attempt, result="accepted", gate="", code="")
             tell(state, "done", f"accepted along {state['axis']}")
             return {**found, "outcome": "accepted", "history": [done]}
         why = Feedback(source=failed.gate, code=failed.code, text=failed.evidence)
         return {**found, **_failed(state, attempt, why, failed.verdict_class)}
 
-    def after_edit(state: LineageState) -> str:
-        return "judge" if state.get("candidate") else again(state)
+    def after_edit(self, state: LineageState) -> str:
+        """Edge: a candidate is judged; without one, again or the end."""
+        return "judge" if state.get("candidate") else self.again(state)
 
-    def again(state: LineageState) -> str:
-        spent = state["outcome"] != "rejected" or state["attempt"] >= attempts
+    def again(self, state: LineageState) -> str:
+        """Edge: a repair, or the end when there is nothing to repair or the attempts are used up."""
+        spent = state["outcome"] != "rejected" or state["attempt"] >= self.attempts
         return END if spent else "edit"
-
-    graph = StateGraph(LineageState)
-    graph.add_node("edit", edit)
-    graph.add_node("judge", judge_child)
-    graph.add_edge(START, "edit")
-    graph.add_conditional_edges("edit", after_edit, ["judge", "edit", END])
-    graph.add_conditional_edges("judge", again, ["edit", END])
-    return graph
 
 
 def _failed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,8 +54,27 @@ def build_plan_loop(
         reference: The distribution that D_T is measured with.
         attempts: Plans before the axis counts as failed.
     """
+    loop = PlanLoop(proposer, critic, reference, attempts)
+    graph = StateGraph(LineageState)
+    graph.add_node("propose", loop.propose)
+    graph.add_node("review", loop.review)
+    graph.add_edge(START, "propose")
+    graph.add_conditional_edges("propose", loop.after_propose, ["review", "propose", END])
+    graph.add_conditional_edges("review", loop.again, ["propose", END])
+    return graph
 
-    async def propose(state: LineageState) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class PlanLoop:
+    """The nodes and edges of the plan loop; see `build_plan_loop` for what they share."""
+
+    proposer: Proposes
+    critic: Reviews
+    reference: Reference
+    attempts: int
+
+    async def propose(self, state: LineageState) -> dict[str, Any]:
+        """Node: asks the proposer for a plan, and checks that it is harder."""
         attempt = state.get("attempt", 0) + 1
         tell(state, "plan", "proposing", attempt=attempt)
         parent = Task.read(Path(state["parent"]))
@@ -65,36 +85,36 @@ def build_plan_loop(
             effort=Effort(state["effort"]),
             sequence=recorded.sequence if recorded else None,
             feedback=tuple(Finding(**item) for item in state.get("feedback", [])),
-            **surprisals(reference),
+            **surprisals(self.reference),
         )
         try:
-            plan = await proposer.propose(request)
+            plan = await self.proposer.propose(request)
         except RoleDeclinedError as error:
             why = Feedback(source="proposer", code="plan/declined", text=str(error))
-            return {**_rejected(state, attempt, why), "attempt": attempts}
+            return {**_rejected(state, attempt, why), "attempt": self.attempts}
         except RoleFailedError as error:
             return _rejected(state, attempt, Feedback(source="proposer", code="plan/none", text=str(error)))
-        before, after = (difficulty(sequence, reference).total for sequence in (plan.before, plan.after))
+        before, after = self._difficulties(plan)
         if plan.effort is not Effort.LOW and after <= before:
-            text = (
-                f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f}; take rarer pairs"
-            )
+            text = f"the planned sequence is not harder: D_T goes from {before:.2f} to {after:.2f}; take rarer pairs"
             return _rejected(state, attempt, Feedback(source="plan", code="plan/not-harder", text=text))
         return {"attempt": attempt, "plan": plan.model_dump(mode="json")}
 
-    async def review(state: LineageState) -> dict[str, Any]:
+    async def review(self, state: LineageState) -> dict[str, Any]:
+        """Node: asks the critic whether the plan is worth building."""
         attempt = state["attempt"]
         tell(state, "plan", "reviewing", attempt=attempt)
         plan = Plan.model_validate(state["plan"])
+        before, after = self._difficulties(plan)
         request = ReviewRequest(
             occasion=occasion(state, "critic", attempt),
             parent=Task.read(Path(state["parent"])),
             plan=plan,
-            difficulty_before=difficulty(plan.before, reference).total,
-            difficulty_after=difficulty(plan.after, reference).total,
+            difficulty_before=before,
+            difficulty_after=after,
         )
         try:
-            verdict = await critic.review(request)
+            verdict = await self.critic.review(request)
         except RoleFailedError as error:
             return _rejected(state, attempt, Feedback(source="critic", code="plan/no-review", text=str(error)))
         if not verdict.accepted:
@@ -103,21 +123,19 @@ def build_plan_loop(
         done = Attempt(axis=state["axis"], loop="plan", attempt=attempt, result="accepted", gate="", code="")
         return {"outcome": "accepted", "feedback": [], "attempt": 0, "history": [done]}
 
-    def after_propose(state: LineageState) -> str:
-        return "review" if state.get("plan") is not None else again(state)
+    def after_propose(self, state: LineageState) -> str:
+        """Edge: a plan is reviewed; without one, again or the end."""
+        return "review" if state.get("plan") is not None else self.again(state)
 
-    def again(state: LineageState) -> str:
-        if state.get("outcome") == "accepted" or state["attempt"] >= attempts:
+    def again(self, state: LineageState) -> str:
+        """Edge: another plan, or the end when one was accepted or the attempts are used up."""
+        if state.get("outcome") == "accepted" or state["attempt"] >= self.attempts:
             return END
         return "propose"
 
-    graph = StateGraph(LineageState)
-    graph.add_node("propose", propose)
-    graph.add_node("review", review)
-    graph.add_edge(START, "propose")
-    graph.add_conditional_edges("propose", after_propose, ["review", "propose", END])
-    graph.add_conditional_edges("review", again, ["propose", END])
-    return graph
+    def _difficulties(self, plan: Plan) -> tuple[float, float]:
+        before, after = (difficulty(sequence, self.reference).total for sequence in (plan.before, plan.after))
+        return before, after
 
 
 def _rejected(state: LineageState, attempt: int, why: Feedback) -> dict[str, Any]:
