@@ -20,6 +20,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from agents.answer import Answer
 from agents.budget import Spend
 from agents.errors import DrainedError, ModelError, ModelUnavailableError
+from agents.tool_schemas import openai_tool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -64,6 +65,7 @@ class Provider:
         translate: Makes a `ModelError` of one.
         input_price: US dollars per token read; `None` when unknown.
         output_price: US dollars per token written.
+        openai_tools: Whether it is sent tools the way OpenAI writes them, whatever they are handed in as.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Provider:
     translate: Callable[[Exception], ModelError]
     input_price: float | None = None
     output_price: float | None = None
+    openai_tools: bool = False
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """US dollars of so many tokens, `None` without a known price."""
@@ -127,6 +130,9 @@ class MeteredChatModel(BaseChatModel):
         Raises:
             TypeError: The inner model binds tools in a way that cannot be repeated here.
         """
+        provider: Provider = self.provider
+        if provider.openai_tools:
+            tools = [openai_tool(tool) for tool in tools]
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         if not isinstance(bound, RunnableBinding):
             raise TypeError(f"{type(self.inner).__name__}.bind_tools must return a RunnableBinding")
@@ -145,7 +151,7 @@ class MeteredChatModel(BaseChatModel):
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the base class's signature
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
         self._turn += 1
@@ -153,7 +159,7 @@ class MeteredChatModel(BaseChatModel):
         key = f"{self.call}/t{self._turn:03d}"
         value = await rules.journal.finished(key)
         if value is None:
-            answer = await self._ask(messages, stop, kwargs)
+            answer = await self._ask(messages, stop, kwargs, run_manager)
             value = rules.secrets.known(answer.to_json())
             await rules.journal.record(
                 key,
@@ -168,14 +174,26 @@ class MeteredChatModel(BaseChatModel):
         message = Answer.from_json(value).message
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    async def _ask(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]) -> Answer:
+    async def _ask(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+    ) -> Answer:
         rules: Rules = self.rules
         attempts = rules.patience.attempts
+
+        async def tell(state: RetryCallState) -> None:
+            if run_manager is not None:
+                await run_manager.on_retry(state)
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(ModelUnavailableError),
             stop=stop_after_attempt(attempts),
             wait=_waiting(rules.patience),
-            sleep=rules.patience.sleep,
+            sleep=self._pause,
+            before_sleep=tell,
             reraise=True,
         )
         try:
@@ -185,6 +203,16 @@ class MeteredChatModel(BaseChatModel):
                 f"{error} (tried {attempts} times; resume the run when the provider answers again)",
                 retry_after=error.retry_after,
             ) from None
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits; a drain ends it at once, and the request after it is not made."""
+        rules: Rules = self.rules
+        waits = [asyncio.ensure_future(rules.patience.sleep(seconds)), asyncio.ensure_future(rules.draining.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _request(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]) -> Answer:
         provider: Provider = self.provider

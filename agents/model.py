@@ -43,6 +43,9 @@ _REFUSED = frozenset({401, 402, 403})
 _SERVER_ERROR = 500
 _SEEDS = 2**31
 _LONGEST_QUOTE = 600
+# A key that is missing, where LiteLLM reports a server error or a lost connection.
+_NO_KEY = re.compile(r"\bmissing\b.{0,40}\b(credentials|api[ _-]?key)", re.IGNORECASE)
+_TRACEBACK = "\nTraceback (most recent call last)"
 
 
 class ModelGateway:
@@ -139,7 +142,7 @@ class ModelGateway:
             return _translated(litellm, spec, error, self._secrets)
 
         # Whatever the provider, LiteLLM raises subclasses of the exceptions of OpenAI's client.
-        return model, Provider(spec, {}, (OpenAIError,), translate, input_price, output_price)
+        return model, Provider(spec, {}, (OpenAIError,), translate, input_price, output_price, openai_tools=True)
 
     def _base_of(self, spec: str) -> str | None:
         if self._api_base is None or isinstance(self._api_base, str):
@@ -170,6 +173,38 @@ def _attribute(spec: str) -> Any:
         ) from error
 
 
+def check_model(spec: str, *, api_base: str | None = None) -> None:
+    """Makes sure that a model string names something that can be called; asks nobody, so a wrong key goes unnoticed.
+
+    Raises:
+        ModelSpecError: It does not.
+    """
+    if _ATTRIBUTE.match(spec):
+        found = _attribute(spec)
+        if not isinstance(found, BaseChatModel) and not callable(found):
+            raise ModelSpecError(
+                f"{spec} is {type(found).__name__}, neither a LangChain chat model nor a factory of one"
+            )
+        return
+    if spec.startswith(f"{EMBEDDED}/"):
+        from agents.embedded.author import check_model as check_embedded
+        from agents.embedded.conversation import ConversationError
+
+        try:
+            check_embedded(spec)
+        except ConversationError as error:
+            raise ModelSpecError(str(error)) from error
+        return
+    litellm = _import_litellm()
+    try:
+        litellm.get_llm_provider(spec, api_base=api_base)
+    except litellm.exceptions.BadRequestError as error:
+        raise ModelSpecError(
+            f"model {spec!r}: LiteLLM knows no provider {spec.partition('/')[0]!r}; write provider/model, such as "
+            "'anthropic/claude-opus-5', or 'hosted_vllm/NAME' with --api-base for a server of your own"
+        ) from error
+
+
 def prices(spec: str) -> tuple[float, float] | None:
     """US dollars per token read and written by LiteLLM's price list; `None` when it does not know the model."""
     if spec.startswith(f"{EMBEDDED}/"):
@@ -194,17 +229,14 @@ def _as_it_is(error: Exception) -> ModelError:
 
 def _translated(litellm: Any, spec: str, error: Exception, secrets: SecretsFilter) -> ModelError:
     names = litellm.exceptions
-    said = secrets.message(str(error))[:_LONGEST_QUOTE]
+    said = secrets.message(str(error).partition(_TRACEBACK)[0])[:_LONGEST_QUOTE]
     status = getattr(error, "status_code", None)
     if isinstance(error, names.ContextWindowExceededError):
         return ContextOverflowError(f"{spec}: the conversation does not fit into its context ({said})")
     if isinstance(error, names.ContentPolicyViolationError):
         return ContentPolicyError(f"{spec}: refused by the provider's content policy ({said})")
-    if isinstance(error, names.AuthenticationError) or status in _REFUSED:
-        variable = f"{spec.partition('/')[0].upper()}_API_KEY" if "/" in spec else "its API key variable"
-        return ModelAccessError(
-            f"{spec}: access refused; check {variable} (most providers read it) and the account ({said})"
-        )
+    if isinstance(error, names.AuthenticationError) or status in _REFUSED or _NO_KEY.search(said):
+        return ModelAccessError(f"{spec}: access refused; {_what_to_check(litellm, spec)} ({said})")
     if spec.startswith(f"{EMBEDDED}/") and not isinstance(error, names.RateLimitError):
         # It runs in this process: what LiteLLM calls a lost connection is a mistake in the request or in the author.
         return ModelRequestError(f"{spec}: {said}")
@@ -212,6 +244,13 @@ def _translated(litellm: Any, spec: str, error: Exception, secrets: SecretsFilte
     if lost or (isinstance(status, int) and (status in _PASSING or status >= _SERVER_ERROR)):
         return ModelUnavailableError(f"{spec}: {said}", retry_after=_retry_after(error))
     return ModelRequestError(f"{spec}: the request was refused; check the model string and options ({said})")
+
+
+def _what_to_check(litellm: Any, spec: str) -> str:
+    missing = litellm.validate_environment(spec)["missing_keys"]
+    if missing:
+        return f"set {' or '.join(missing)} in the environment"
+    return "check the key in the provider's environment variable, and the account"
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
-_SHAPES = re.compile(r"\bsk-[\w-]{8,}|\bBearer\s+[\w.~+/-]{8,}=*|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
+_SHAPES = re.compile(
+    r"\bsk-[\w-]{8,}|\b(?:hf_|gh[opsu]_|xox[abp]-|AIza|AKIA)[\w-]{12,}"
+    r"|\bBearer\s+[\w.~+/-]{8,}=*|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|(?<=[?&]key=)[^&\s'\"]+"
+)
 _SHORTEST = 10
 _MARK = "[secret]"
 

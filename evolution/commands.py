@@ -47,7 +47,7 @@ def usage() -> str:
 
 
 def rooms_problem() -> str:
-    """What `sandbox.rooms.check_rooms` finds, or "" when all rooms are ours.
+    """What `sandbox.rooms.rooms_problem` says, or "" when all rooms are ours.
 
     It is loaded from its place beside this room, not by its name: `sandbox` may be the name that is taken.
     """
@@ -57,8 +57,5 @@ def rooms_problem() -> str:
         return f"the package `sandbox` of envolve is missing beside {place.parent.parent}: reinstall envolve"
     rooms = module_from_spec(spec)
     spec.loader.exec_module(rooms)
-    try:
-        rooms.check_rooms()
-    except ImportError as error:
-        return str(error)
-    return ""
+    problem: str = rooms.rooms_problem()
+    return problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -12,8 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evolution.errors import ConfigError
 from evolution.plan import Axis, Effort
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 DEFAULT_GATES = ("rubric", "leak", "build", "oracle", "noop", "rerun", "harder")
-MODEL_FIELDS = ("proposer_model", "critic_model", "evolver_model")
+ROLES = ("proposer", "critic", "evolver")
+MODEL_FIELDS = tuple(f"{role}_model" for role in ROLES)
 
 _CREDENTIALS = re.compile(r"://[^/?#\s]*@|[?&](api[-_]?key|key|token|access_token|password|secret)=", re.IGNORECASE)
 _LOOKS_LIKE_KEY = re.compile(r"(^|[^A-Za-z0-9])(sk-|key-|hf_|gh[opsu]_|xox[abp]-|AIza|AKIA)[A-Za-z0-9_-]{16,}")
@@ -67,7 +71,7 @@ class RunConfig(BaseModel):
     repair_attempts: Annotated[int, Field(ge=1, le=20)] = 3
     sandbox: str = "bubblewrap"
     base: tuple[str, ...] = ("*=host",)
-    userns: str = "auto"
+    userns: Literal["auto", "single", "range"] = "auto"
     workers: Annotated[int, Field(ge=1, le=256)] = 4
     sandboxes: Annotated[int, Field(ge=0, le=1024)] = 0
     budget_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -123,10 +127,19 @@ def read_config(path: Path | None, overrides: dict[str, Any], defaults: dict[str
     try:
         return RunConfig.model_validate({**(defaults or {}), **settings, **overrides})
     except ValidationError as error:
-        known = ", ".join(RunConfig.model_fields)
-        lines = []
-        for problem in error.errors():
-            name = ".".join(str(part) for part in problem["loc"]) or "settings"
-            hint = f" (known: {known})" if problem["type"] == "extra_forbidden" else f", got {problem['input']!r}"
-            lines.append(f"{name}: {problem['msg']}{hint if problem['loc'] else ''}")
-        raise ConfigError("; ".join(lines)) from error
+        raise ConfigError("; ".join(_problems(error))) from error
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    """Each wrong setting once, with what it may be."""
+    known = ", ".join(RunConfig.model_fields)
+    told: set[str] = set()
+    for problem in error.errors():
+        # A list with a wrong item is reported a second time, as too short without it.
+        setting = str(problem["loc"][0]) if problem["loc"] else "settings"
+        if problem["type"] == "too_short" and setting in told:
+            continue
+        told.add(setting)
+        name = ".".join(str(part) for part in problem["loc"]) or setting
+        hint = f" (known: {known})" if problem["type"] == "extra_forbidden" else f", got {problem['input']!r}"
+        yield f"{name}: {problem['msg'].removeprefix('Value error, ')}{hint if problem['loc'] else ''}"

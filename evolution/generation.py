@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolution.commands import WRONG_USE, rooms_problem
-from evolution.config import DEFAULT_GATES, RunConfig, read_config
+from evolution.config import DEFAULT_GATES, ROLES, RunConfig, read_config
 from evolution.errors import ConfigError, EvolutionError
 from evolution.plan import Axis, Effort
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
     from collections.abc import Sequence
 
 DESCRIPTION = """\
@@ -24,6 +26,7 @@ must earn reward 1, doing nothing must not, its parent's solution must fail. Wha
 
 With no --model it runs on the embedded author: no API key, no Docker, no GPU.
 """
+INTERRUPTED = 130
 EPILOG = """\
 examples:
   python -m evolution.generation                                     the bundled seeds, 3 generations
@@ -47,30 +50,49 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
     )
-    what = make.add_argument_group("what to evolve")
+    _what_to_evolve(make.add_argument_group("what to evolve"))
+    _who_does_it(make.add_argument_group("who does it"))
+    _where_it_runs(make.add_argument_group("where it runs"))
+    _what_must_hold(make.add_argument_group("what must hold"))
+    _the_run_itself(make.add_argument_group("the run itself"))
+    return make
+
+
+def _what_to_evolve(what: _ArgumentGroup) -> None:
     what.add_argument(
-        "--seeds", nargs="+", metavar="DIR", help="task folders, or folders of them (default: the bundled seeds)"
+        "--seeds",
+        nargs="+",
+        action="extend",
+        metavar="DIR",
+        help="task folders, or folders of them (default: the bundled seeds)",
     )
     what.add_argument("--out", metavar="DIR", help="run folder (default: runs/default)")
     what.add_argument("--generations", type=int, metavar="N", help="generations to release (default: 3)")
-    what.add_argument("--axes", nargs="+", metavar="AXIS", help=f"difficulty axes: {', '.join(Axis)} (default: all)")
+    what.add_argument(
+        "--axes", nargs="+", action="extend", metavar="AXIS", help=f"difficulty axes: {', '.join(Axis)} (default: all)"
+    )
     what.add_argument(
         "--effort", metavar="EFFORT", help=f"how much one generation may edit: {', '.join(Effort)} (default: high)"
     )
     what.add_argument("--seed", type=int, metavar="N", help="number all randomness derives from (default: 0)")
-    who = make.add_argument_group("who does it")
+
+
+def _who_does_it(who: _ArgumentGroup) -> None:
     who.add_argument("--model", metavar="M", help="LiteLLM model string for every role (default: embedded/author)")
-    for role in ("proposer", "critic", "evolver"):
+    for role in ROLES:
         who.add_argument(f"--{role}-model", metavar="M", help=f"model of the {role} alone")
     who.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
     who.add_argument("--budget-usd", type=float, metavar="X", help="stop before the models cost more than this")
-    where = make.add_argument_group("where it runs")
+
+
+def _where_it_runs(where: _ArgumentGroup) -> None:
     where.add_argument(
         "--sandbox", metavar="NAME", help="sandbox back end, by name or module:Class (default: bubblewrap)"
     )
     where.add_argument(
         "--base",
         nargs="+",
+        action="extend",
         metavar="IMAGE=WHERE",
         help="what FROM stands for: a root folder, a tar, or `host` (default: *=host)",
     )
@@ -79,23 +101,30 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--sandboxes", type=int, metavar="N", help="sandboxes alive at once (default: by workers and cores)"
     )
-    gates = make.add_argument_group("what must hold")
+
+
+def _what_must_hold(gates: _ArgumentGroup) -> None:
     gates.add_argument(
-        "--gates", nargs="+", metavar="GATE", help=f"gates a child must pass (default: {' '.join(DEFAULT_GATES)})"
+        "--gates",
+        nargs="+",
+        action="extend",
+        metavar="GATE",
+        help=f"gates a child must pass (default: {' '.join(DEFAULT_GATES)})",
     )
     gates.add_argument(
         "--reruns", type=int, metavar="N", help="repetitions of the reference solution against flakiness (default: 2)"
     )
     gates.add_argument("--plan-attempts", type=int, metavar="N", help="plans per axis (default: 3)")
     gates.add_argument("--repair-attempts", type=int, metavar="N", help="environments per plan (default: 3)")
-    run = make.add_argument_group("the run itself")
+
+
+def _the_run_itself(run: _ArgumentGroup) -> None:
     run.add_argument("--config", metavar="FILE", help="the same settings as YAML; the command line wins")
     start = run.add_mutually_exclusive_group()
     start.add_argument("--resume", action="store_true", help="go on with the run folder when it exists (the default)")
     start.add_argument("--fresh", action="store_true", help="move an existing run folder aside and start anew")
     run.add_argument("--dry-run", action="store_true", help="say what would run and what it would cost; start nothing")
     run.add_argument("--plain", action="store_true", help="plain lines instead of the live table")
-    return make
 
 
 def settings(arguments: dict[str, Any]) -> RunConfig:
@@ -110,7 +139,23 @@ def settings(arguments: dict[str, Any]) -> RunConfig:
     config = read_config(path, overrides, {"out": Path("runs/default"), "seeds": (bundled,)})
     if config.seeds == (bundled,) and not bundled.is_dir():
         raise ConfigError("the bundled seeds are in the checkout, not in the wheel: name task folders with --seeds DIR")
-    return config
+    return _from_here(config)
+
+
+def _from_here(config: RunConfig) -> RunConfig:
+    """The settings with absolute paths: what is kept in the run folder means the same from any folder."""
+    bases = []
+    for rule in config.base:
+        image, equals, where = rule.rpartition("=")
+        is_path = image and where and where != "host"
+        bases.append(f"{image}{equals}{Path(where).absolute()}" if is_path else rule)
+    return config.model_copy(
+        update={
+            "seeds": tuple(folder.absolute() for folder in config.seeds),
+            "out": config.out.absolute(),
+            "base": tuple(bases),
+        }
+    )
 
 
 def bundled_seeds() -> Path:
@@ -120,6 +165,8 @@ def bundled_seeds() -> Path:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a reason may hold what the terminal's encoding has no letter for
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = vars(parser().parse_args(argv))
     problem = rooms_problem()
     if problem:
@@ -135,6 +182,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EvolutionError as error:
         print(f"error: {error}", file=sys.stderr)
         return WRONG_USE
+    except KeyboardInterrupt:  # before the run handles it itself
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

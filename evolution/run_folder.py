@@ -14,6 +14,7 @@ import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolution.config import RunConfig, read_config
@@ -22,9 +23,9 @@ from evolution.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CONFIG_FILE = "config.yaml"
+SEEDS_FOLDER = "seeds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class RunFolder:
     @property
     def seeds(self) -> Path:
         """Where the copies of the seeds lie."""
-        return self.root / "seeds"
+        return self.root / SEEDS_FOLDER
 
     def work(self, lineage: str, generation: int) -> Path:
         """Where candidates and transcripts of one lineage's generation go."""
@@ -92,6 +93,11 @@ def _locked(root: Path) -> Iterator[None]:
         root.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
+        if not Path(lock.lock_file).exists():  # what the lock says of some file systems that take no file
+            raise ConfigError(
+                f"{root} cannot be used as a run folder (no file can be made in {root.parent}): "
+                "choose another with --out"
+            ) from None
         raise RunLockedError(
             f"another process is working in {root}: wait for it, stop it, or choose another folder with --out"
         ) from None
@@ -106,6 +112,7 @@ def _locked(root: Path) -> Iterator[None]:
 def _prepare(root: Path, config: RunConfig, *, fresh: bool) -> bool:
     """Makes the folder ready; says whether it holds an earlier start's work."""
     if fresh and root.exists():
+        _check_is_run_folder(root)
         root.rename(_free_name(root))
     resumed = _check_existing(root, config)
     root.mkdir(exist_ok=True)
@@ -116,23 +123,28 @@ def _prepare(root: Path, config: RunConfig, *, fresh: bool) -> bool:
 
 
 def _check_existing(root: Path, config: RunConfig) -> bool:
-    if not root.exists():
+    if not root.exists() or not _check_is_run_folder(root):
         return False
-    if not root.is_dir():
-        raise ConfigError(f"{root} is not a folder: choose another with --out")
-    if all(path.name == _partial(CONFIG_FILE) for path in root.iterdir()):
-        return False
-    stored = root / CONFIG_FILE
-    if not stored.is_file():
-        raise ConfigError(f"{root} is not empty and holds no {CONFIG_FILE}: choose another folder with --out")
-    earlier = read_config(stored, {"out": root})
-    changed = config.difference(earlier)
+    earlier = read_config(root / CONFIG_FILE, {"out": root})
+    # Before seeds are taken in there is nothing that other settings could contradict: a mistyped one may be corrected.
+    changed = config.difference(earlier) if (root / SEEDS_FOLDER).is_dir() else ()
     if changed:
         detail = ", ".join(f"{name}: {getattr(earlier, name)!s} → {getattr(config, name)!s}" for name in changed)
         raise ConfigError(
             f"{root} was started with other settings ({detail}): give the same ones, another --out, or --fresh"
         )
     return True
+
+
+def _check_is_run_folder(root: Path) -> bool:
+    """Says whether a start's settings are in the folder; an empty one may become a run folder, another may not."""
+    if not root.is_dir():
+        raise ConfigError(f"{root} is not a folder: choose another with --out")
+    if (root / CONFIG_FILE).is_file():
+        return True
+    if all(path.name == _partial(CONFIG_FILE) for path in root.iterdir()):
+        return False
+    raise ConfigError(f"{root} is not empty and holds no {CONFIG_FILE}: choose another folder with --out")
 
 
 def _free_name(root: Path) -> Path:

@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "source": patterns["source"].format(scripts=total),
             "counts": counts,
         }
-    except (OSError, ValueError, KeyError, re.error) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, re.error) as error:
         print(f"error: {arguments.patterns}: {error!r}", file=sys.stderr)
         return 2
     print(json.dumps(table, indent=1, ensure_ascii=False))

@@ -87,4 +87,6 @@ async def main(seed: Path) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     sys.exit(asyncio.run(main(Path(sys.argv[1]).resolve())))

@@ -7,10 +7,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agents.budget import Budget, Spend
-from agents.model import ModelGateway
+from agents.errors import ModelSpecError
+from agents.model import ModelGateway, check_model
 from agents.roles.critic import Critic
 from agents.roles.evolver import Evolver
 from agents.roles.proposer import Proposer
+from evolution.config import ROLES
+from evolution.errors import ConfigError
 from evolution.gates.panel import gates_by_name
 from evolution.gates.rerun import RerunGate
 from evolution.progress import silent
@@ -20,6 +23,7 @@ from graphs.evolve import build_evolve
 from graphs.generations import Run
 from graphs.plan_loop import build_plan_loop
 from sandbox.backends import load_backend
+from sandbox.errors import SandboxUnavailableError
 from sandbox.sandboxes import Sandboxes
 
 if TYPE_CHECKING:
@@ -31,6 +35,27 @@ if TYPE_CHECKING:
     from evolution.verdict import Gate
 
 SEED_GATES = ("build", "oracle", "noop")
+
+
+def check(config: RunConfig) -> None:
+    """Makes sure that all a run's settings name can be had; starts and writes nothing.
+
+    Raises:
+        EvolutionError: A gate, a model, the back end, a base or the reference distribution cannot be had; says which.
+    """
+    _gates(config)
+    shipped(config.domain)
+    try:
+        load_backend(config.sandbox, base=config.base, userns=config.userns)
+    except SandboxUnavailableError as error:
+        raise ConfigError(f"--sandbox {config.sandbox}: {error}") from error
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    for role in ROLES:
+        try:
+            check_model(config.model_for(role), api_base=config.api_base)
+        except ModelSpecError as error:
+            raise ConfigError(f"the {role}'s model: {error}") from error
 
 
 @asynccontextmanager
@@ -46,7 +71,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
     """
     config = folder.config
     backend = load_backend(config.sandbox, base=config.base, userns=config.userns)
-    await backend.capabilities()
+    capabilities = await backend.capabilities()
     await backend.sweep()
     try:
         sandboxes = Sandboxes(backend, concurrency=sandbox_slots(config))
@@ -66,7 +91,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
             attempts=config.plan_attempts,
         )
         environment_loop = build_environment_loop(
-            Evolver(gateway, config.model_for("evolver")),
+            Evolver(gateway, config.model_for("evolver"), dockerfile_run=capabilities.dockerfile_run),
             _gates(config),
             sandboxes,
             attempts=config.repair_attempts,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,10 +49,13 @@ def closing_lines(closing: Closing) -> Iterator[str]:
     yield f"environments rejected   {rejected}{f'   {detail}' if detail else ''}"
     if counts.plans_rejected:
         yield f"plans rejected          {counts.plans_rejected}"
-    yield (
-        f"valid rate              {counts.valid_rate:.1%} of {counts.judged} judged"
-        f"   (95 % Wilson interval {low:.1%} to {high:.1%})"
-    )
+    if counts.judged:
+        yield (
+            f"valid rate              {counts.valid_rate:.1%} of {counts.judged} judged"
+            f"   (95 % Wilson interval {low:.1%} to {high:.1%})"
+        )
+    else:
+        yield "valid rate              none was judged"
     yield f"cost                    {_cost(folder)}"
     yield f"time                    {closing.seconds:.0f} s"
     yield from _difficulties(closing)
@@ -87,29 +92,44 @@ def _difficulties(closing: Closing) -> Iterator[str]:
 
 
 def _what_next(closing: Closing) -> Iterator[str]:
-    outcome, root = closing.outcome, closing.folder.root
-    generations = closing.folder.config.generations
+    outcome, folder = closing.outcome, closing.folder
+    if outcome.releases:
+        yield f"Released: {_spread(outcome.releases)}"
+        yield f"Run one of them:  {_trial(closing)}"
     if outcome.drained:
-        saved = len(outcome.results)
+        saved = sum(result.outcome != "infrastructure" for result in outcome.results)
         why = f"Stopped: {outcome.limit}" if outcome.limit else "Interrupted."
-        yield f"{why} Saved in {root}: {saved} finished steps of lineages and every finished model call."
-        yield f"Go on with the same command, or: python -m evolution.generation --config {root / 'config.yaml'}"
-        return
-    if not outcome.releases:
+        yield f"{why} Saved in {folder.root}: {saved} finished steps of lineages and every finished model call."
+        yield f"Go on with the same command, or: {_again(folder)}"
+    elif not outcome.releases:
         yield f"Nothing was released: {_why_nothing(outcome)}"
-        return
-    last = outcome.releases[-1]
-    first_task = next(path for path in sorted((last / "tasks").iterdir()))
-    yield f"Released: {_spread(outcome.releases)}"
-    yield f"Run one of them:  python -m sandbox.trial {first_task} --agent oracle --base '*=host'"
-    again = f"--config {root / 'config.yaml'} --generations {generations + 1}"
-    yield f"Harden further:   python -m evolution.generation {again}"
+    elif len(outcome.releases) < folder.config.generations:
+        yield "Every lineage has ended: start another --out with more seeds, another --seed, --effort or --axes."
+    else:
+        yield f"Harden further:   {_again(folder)} --generations {folder.config.generations + 1}"
+
+
+def _again(folder: RunFolder) -> str:
+    return _command("evolution.generation", "--config", folder.root / "config.yaml")
+
+
+def _trial(closing: Closing) -> str:
+    config = closing.folder.config
+    task = min((closing.outcome.releases[-1] / "tasks").iterdir())
+    bases = [part for rule in config.base for part in ("--base", rule)]
+    backend = [] if config.sandbox == "bubblewrap" else ["--sandbox", config.sandbox]
+    return _command("sandbox.trial", task, "--agent", "oracle", *backend, *bases)
+
+
+def _command(module: str, *arguments: str | Path) -> str:
+    """A line for a shell, that does the same from any folder and without an active virtual environment."""
+    return shlex.join([sys.executable, "-m", module, *map(str, arguments)])
 
 
 def _spread(releases: tuple[Path, ...]) -> str:
     if len(releases) == 1:
         return str(releases[0])
-    return f"{releases[0]} … {releases[-1].name}   ({len(releases)} generations)"
+    return f"{releases[0]} to {releases[-1].name}   ({len(releases)} generations)"
 
 
 def _why_nothing(outcome: Outcome) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from evolution.progress import shown
 from evolution.run_folder import open_run
-from graphs.assembly import assemble
+from graphs.assembly import assemble, check
 from graphs.closing import Closing, closing_lines
-from graphs.forecast import forecast_lines
+from graphs.forecast import forecast_lines, unlimited_models
 from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ def run(config: RunConfig, *, fresh: bool = False, live: bool | None = None, out
         EvolutionError: The run cannot be started.
     """
     out = out or sys.stdout
+    check(config)
+    for model in unlimited_models(config):
+        print(f"warning: no price of {model} is known: --budget-usd does not hold it back", file=sys.stderr)
     started = time.monotonic()
     with open_run(config, fresh=fresh) as folder:
         if folder.resumed:
@@ -47,9 +50,12 @@ def run(config: RunConfig, *, fresh: bool = False, live: bool | None = None, out
         try:
             with shown(live=live) as listen:
                 outcome = asyncio.run(_run(folder, listen))
-        except SandboxError as error:
-            print(f"error: {error}", file=sys.stderr)
+        except (SandboxError, OSError) as error:  # no sandbox can be had, or the disk is full
+            print(f"error: {error}. What finished is saved in {folder.root}.", file=sys.stderr)
             return NOTHING_RELEASED
+        except asyncio.CancelledError:
+            print(f"Stopped at once. What finished is saved in {folder.root}.", file=sys.stderr)
+            return INTERRUPTED
         closing = Closing(folder, outcome, time.monotonic() - started)
         for line in closing_lines(closing):
             print(line, file=out)
@@ -59,7 +65,12 @@ def run(config: RunConfig, *, fresh: bool = False, live: bool | None = None, out
 
 
 def dry_run(config: RunConfig, *, out: TextIO | None = None) -> int:
-    """Says what a run with these settings would do and cost; starts nothing."""
+    """Says what a run with these settings would do and cost; starts nothing.
+
+    Raises:
+        EvolutionError: The run could not be started.
+    """
+    check(config)
     for line in forecast_lines(config):
         print(line, file=out or sys.stdout)
     return 0

@@ -39,8 +39,7 @@ SESSIONS = {
 def forecast_lines(config: RunConfig) -> Iterator[str]:
     """Says what would run; dollars are a rule of thumb, the only bound is `--budget-usd`.
 
-    Raises:
-        ModelSpecError: A model string names nothing that can be called.
+    The settings are those that `graphs.assembly.check` finds no fault with.
     """
     seeds, refusals = read_seeds(config.seeds)
     environments = len(seeds) * config.generations
@@ -65,7 +64,10 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
             most += environments * once * attempts * len(config.axes)
             cost = f"about ${once:.2f} a session"
         yield f"{role:<12} {model}: about {session.calls} calls a session, {cost}"
-    yield f"dollars      about ${least:.2f} if every first attempt holds, at most ${most:.2f}"
+    if len(unpriced) < len(SESSIONS):
+        yield f"dollars      about ${least:.2f} if every first attempt holds, about ${most:.2f} if only the last does"
+    else:
+        yield "dollars      not known"
     if unpriced:
         names = ", ".join(sorted(set(unpriced)))
         yield f"             without {names}: no known price, so tokens are counted and dollars are not"
@@ -76,3 +78,10 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
     )
     yield f"limit        {limit}"
     yield f"run folder   {config.out}{' (exists: finished work is not done again)' if config.out.exists() else ''}"
+
+
+def unlimited_models(config: RunConfig) -> tuple[str, ...]:
+    """The models that a limit in dollars cannot hold back, because no price of theirs is known."""
+    if config.budget_usd is None:
+        return ()
+    return tuple(sorted({model for role in SESSIONS if prices(model := config.model_for(role)) is None}))

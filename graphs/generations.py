@@ -13,7 +13,8 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from pydantic import BaseModel, ConfigDict
 
-from agents.errors import BudgetExceededError, DrainedError, ModelError
+from agents.errors import BudgetExceededError, DrainedError, ModelAccessError, ModelError
+from evolution.errors import ReleaseError
 from evolution.intake import Refusal, Seed, read_seeds
 from evolution.lineage import Member, task_id
 from evolution.metadata import read_evolution
@@ -22,6 +23,7 @@ from evolution.progress import Event, Listener, silent
 from evolution.release import Entry, release_folder, write_release
 from evolution.run_folder import prune
 from evolution.verdict import Candidate, Verdict, VerdictClass
+from graphs.events import ModelWaits
 from graphs.judging import judge_once
 from graphs.state import Attempt
 from sandbox.errors import SandboxError
@@ -69,7 +71,8 @@ class Outcome:
         results: One per lineage and generation that was tried.
         refusals: Seeds that could not be used, and why.
         drained: Whether it stopped before it was through.
-        limit: The limit of the budget that stopped it, in words; "" when it was asked to stop, or is through.
+        limit: What stopped it, in words: a limit of the budget, a refused key; "" when it was asked to stop, or is
+            through.
     """
 
     releases: tuple[Path, ...]
@@ -154,6 +157,8 @@ class Run:
             seeds = tuple(replace(seed, lineage=seed.task.root.name) for seed in seeds)
             return seeds, tuple(r for r in refusals if r.folder != kept)
         seeds, refusals = read_seeds(folders)
+        if not seeds:  # a later start, when the folders are in order, takes them in
+            return (), refusals
         aside = kept.with_name(".seeds.partial")
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
@@ -230,10 +235,11 @@ class Run:
             final = await self._stream(state)
         except (GraphDrained, DrainedError):
             return None
-        except BudgetExceededError as error:
+        except (BudgetExceededError, ModelAccessError) as error:  # no other call would come through either
             self._limit = str(error)
             self.drain()
-            return self._stopped(state, str(error))
+            self._stopped(state, str(error))
+            return None
         except (ModelError, SandboxError) as error:
             return self._stopped(state, str(error))
         result = _result(final)
@@ -250,18 +256,20 @@ class Run:
         """Runs the graph, passing its events on."""
         control = RunControl()
         self._controls.add(control)
+        waits = ModelWaits(self.listen, Event(state["lineage"], state["generation"], "plan"))
         final: dict[str, Any] = {}
         try:
             stream = self.graph.compile().astream(
                 state,
-                {"recursion_limit": 500},
+                {"recursion_limit": 500, "callbacks": [waits]},
                 stream_mode=["custom", "values"],
                 subgraphs=True,
                 control=control,
             )
             async for namespace, mode, value in stream:
                 if mode == "custom":
-                    self.listen(cast("Event", value))
+                    waits.at = cast("Event", value)
+                    self.listen(waits.at)
                 elif not namespace:
                     final = cast("dict[str, Any]", value)
         finally:
@@ -283,8 +291,9 @@ class Run:
         for entry in accepted:
             task = self._child(entry)
             if task is None:
-                raise FileNotFoundError(
-                    f"{entry.member.task_id} was accepted, but its folder is gone from {self.folder.root}"
+                raise ReleaseError(
+                    f"{entry.member.task_id} was accepted, but its folder in {self.folder.root} is gone or changed: "
+                    "put it back, or start anew with --fresh"
                 )
             pairs.append((entry, task))
         release = write_release(self.folder.releases, generation, tuple(pairs), ancestors, self.reference)

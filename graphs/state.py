@@ -43,7 +43,9 @@ class Attempt(TypedDict):
     code: str
 
 
-def _extend(old: list[Attempt], new: list[Attempt]) -> list[Attempt]:
+def _extend(old: list[Attempt], new: list[Attempt] | None) -> list[Attempt]:
+    if new is None:  # a generation begins
+        return []
     # A subgraph hands back the whole list it was given plus its own; only what is new is added.
     return [*old, *(attempt for attempt in new if attempt not in old)]
 
@@ -52,7 +54,7 @@ class LineageState(TypedDict, total=False):
     """What one generation of one lineage knows, in `evolve` and in both loops.
 
     Given by the caller: `lineage`, `generation`, `seed`, `parent` (task folder), `work` (folder for candidates and
-    transcripts), `effort`. `axes` are those still to be tried; the rest is filled in by nodes.
+    transcripts), `effort`. The rest is filled in by nodes; `axes` are those still to be tried.
     """
 
     lineage: str

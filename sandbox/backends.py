@@ -55,7 +55,8 @@ def backend_class(name: str) -> Callable[..., SandboxBackend]:
         raise SandboxUnavailableError(f"the back end {name} cannot be imported: {error}") from error
     except AttributeError as error:
         raise SandboxUnavailableError(f"the back end {name}: {module} has no {attribute!r}") from error
-    assert isinstance(found, type)  # noqa: S101 - whatever else was named cannot make sandboxes
+    if not isinstance(found, type):
+        raise SandboxUnavailableError(f"the back end {name}: {attribute!r} of {module} is no class")
     return found
 
 

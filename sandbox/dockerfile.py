@@ -55,6 +55,10 @@ class Entry:
     mode: int = 0o755
     sha256: str = ""
 
+    def row(self) -> tuple[Kind, str, str, int, str]:
+        """Its fields in order."""
+        return self.kind, self.target, self.source, self.mode, self.sha256
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.errors import SandboxError, SandboxUnavailableError
-from sandbox.rooms import check_rooms
+from sandbox.rooms import rooms_problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,11 @@ class Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints what was found; 0 when the default back end works."""
-    check_rooms()
+    """Prints what was found; 0 when the default back end works, 1 when it does not, 2 for wrong use."""
+    problem = rooms_problem()
+    if problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
     parser = argparse.ArgumentParser(prog="python -m sandbox.doctor", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)

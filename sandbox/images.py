@@ -5,12 +5,12 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sandbox.build_context import FOLDER
-from sandbox.dockerfile import DOCKERFILE, Recipe, read_recipe
+from sandbox.dockerfile import DOCKERFILE, Place, Recipe, Unpack, read_recipe
 from sandbox.errors import UnsupportedTaskError
 from sandbox.phase import resolved_env
 
@@ -145,9 +145,19 @@ def recipe_of(task: Task, bases: BaseMap) -> Recipe:
 
 def recipe_key(recipe: Recipe, base: str) -> str:
     """A key that is the same for recipes that make the same files; variables and user are no part of it."""
-    steps = [[type(step).__name__, asdict(step)] for step in recipe.steps]
+    steps = [[type(step).__name__, _as_dict(step)] for step in recipe.steps]
     text = json.dumps([_FORMAT, base, steps], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _as_dict(step: Place | Unpack) -> dict[str, object]:
+    """What `dataclasses.asdict` gives, without copying every value of hundreds of entries."""
+    if isinstance(step, Unpack):
+        return {"source": step.source, "target": step.target, "sha256": step.sha256}
+    return {
+        "owner": step.owner,
+        "entries": [dict(zip(entry.__slots__, entry.row(), strict=True)) for entry in step.entries],
+    }
 
 
 def task_limits(task: Task, limits: Limits) -> Limits:

@@ -43,6 +43,15 @@ def check_rooms() -> None:
             )
 
 
+def rooms_problem() -> str:
+    """What `check_rooms` finds, in words; "" when all rooms are ours. Every command asks this first."""
+    try:
+        check_rooms()
+    except RoomsError as error:
+        return str(error)
+    return ""
+
+
 def _location(room: str) -> Path | None:
     """The folder or file that `import room` gives, whether or not it was imported yet; `None` where there is none."""
     loaded = getattr(sys.modules.get(room), "__spec__", None)

@@ -122,15 +122,23 @@ def open_plain(root: Path, path: str) -> IO[bytes]:
     Raises:
         TaskError: It is gone, has become something else, or may not be read.
     """
+    return os.fdopen(plain_descriptor(root, path), "rb")
+
+
+def plain_descriptor(root: Path, path: str) -> int:
+    """The same without a stream around it, which for small files costs more than reading them; the caller closes it.
+
+    Raises:
+        TaskError: As `open_plain`.
+    """
     try:
-        descriptor = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(f"{root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise TaskError(f"cannot be read: {error.strerror}", file=path) from None
-    stream = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        stream.close()
+        os.close(descriptor)
         raise TaskError("is no plain file any more: it changed while the task was read", file=path)
-    return stream
+    return descriptor
 
 
 def read_capped(root: Path, path: str, most: int) -> bytes:
@@ -223,7 +231,7 @@ def _entries(root: Path) -> tuple[dict[str, os.stat_result], dict[str, str], set
 
 def _scan(root: Path, folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(root / folder) as entries:
+        with os.scandir(f"{root}/{folder}" if folder else root) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         raise TaskError(f"folder cannot be read: {error.strerror}", file=folder or root) from None
@@ -250,7 +258,7 @@ def _checked_size(path: str, size: int) -> int:
 
 
 def _link_target(root: Path, path: str) -> str:
-    target = os.readlink(root / path)  # noqa: PTH115 - Path.readlink() tidies the text, which has to stay as it is
+    target = os.readlink(f"{root}/{path}")  # noqa: PTH115 - Path.readlink() tidies the text, which has to stay as it is
     try:
         target.encode("utf-8")
     except UnicodeEncodeError:
@@ -289,14 +297,17 @@ def _digest(root: Path, path: str, size: int) -> tuple[str, bool]:
     digest = hashlib.sha256()
     script = path.endswith(".sh")
     carriage_returns, last, read = False, b"", 0
-    with open_plain(root, path) as stream:
+    descriptor = plain_descriptor(root, path)
+    try:
         # One byte more than expected, never endlessly: a file that grows while it is read is caught below.
-        while chunk := stream.read(min(CHUNK, size + 1 - read)):
+        while chunk := os.read(descriptor, min(CHUNK, size + 1 - read)):
             digest.update(chunk)
             read += len(chunk)
             if script and not carriage_returns:
                 carriage_returns = b"\r\n" in last + chunk
                 last = chunk[-1:]
+    finally:
+        os.close(descriptor)
     if read != size:
         raise TaskError(f"changed while it was read: {size:,} bytes expected; read the task again", file=path)
     return digest.hexdigest(), carriage_returns

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.errors import TaskError
-from sandbox.task_files import CHUNK, TaskFile, open_plain
+from sandbox.task_files import CHUNK, TaskFile, plain_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from io import FileIO
 
 _FOLDER_MODE = 0o755
 
@@ -63,17 +64,16 @@ def copy_files(
         _make_folder(to, path, made)
     for file in files:
         _make_folder(to, file.path.rpartition("/")[0], made)
-        target = to / file.path
+        target = f"{to}/{file.path}"
         if file.link:
-            target.symlink_to(file.link)
+            os.symlink(file.link, target)  # noqa: PTH211 - joining paths costs more than making the link
             continue
-        with target.open("xb") as sink:
+        with open(target, "xb", buffering=0) as sink:  # noqa: PTH123 - likewise
             if file.path in replaced:
-                sink.write(replaced[file.path])
+                _write_all(sink, replaced[file.path])
             else:
                 for chunk in checked_chunks(root, file):
-                    sink.write(chunk)
-            sink.flush()
+                    _write_all(sink, chunk)
             os.fchmod(sink.fileno(), 0o755 if file.executable else 0o644)
             os.fsync(sink.fileno())
 
@@ -85,22 +85,32 @@ def checked_chunks(root: Path, file: TaskFile) -> Iterator[bytes]:
         TaskError: They are not (at the end: were not) the bytes that the task was read with.
     """
     digest, left = hashlib.sha256(), file.size
-    with open_plain(root, file.path) as stream:
-        while chunk := stream.read(min(CHUNK, left + 1)):
+    descriptor = plain_descriptor(root, file.path)
+    try:
+        while chunk := os.read(descriptor, min(CHUNK, left + 1)):
             left -= len(chunk)
             digest.update(chunk)
             if left < 0:
                 break
             yield chunk
+    finally:
+        os.close(descriptor)
     if left != 0 or digest.hexdigest() != file.sha256:
         raise TaskError("has changed since the task was read; read the task again", file=file.path)
+
+
+def _write_all(sink: FileIO, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[sink.write(view) :]
 
 
 def _make_folder(root: Path, path: str, made: set[str]) -> None:
     if path not in made:
         _make_folder(root, path.rpartition("/")[0], made)
-        (root / path).mkdir()
-        (root / path).chmod(_FOLDER_MODE)
+        folder = root / path
+        folder.mkdir()
+        folder.chmod(_FOLDER_MODE)
         made.add(path)
 
 

@@ -18,7 +18,7 @@ from sandbox.errors import SandboxError, TaskError
 from sandbox.healthcheck import run_healthcheck
 from sandbox.phase import agent_env, agent_timeout, agent_user, solution_env
 from sandbox.reference import SCRIPT, edited_files, is_left_out, solution_folder
-from sandbox.rooms import check_rooms
+from sandbox.rooms import rooms_problem
 from sandbox.sandboxes import Sandboxes
 from sandbox.task import Task
 from sandbox.trial_result import Agent, SolutionRun, StepResult, TrialResult, as_json, meets, trial_result
@@ -153,8 +153,11 @@ async def run_steps(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one trial and prints what came of it; 0 when there is a score."""
-    check_rooms()
+    """Runs one trial and prints what came of it; 0 when there is a score, 1 when there is none, 2 for wrong use."""
+    problem = rooms_problem()
+    if problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
     parser = argparse.ArgumentParser(prog="python -m sandbox.trial", description="Run one trial of a task.")
     parser.add_argument("task", type=Path, help="a Harbor task folder")
     parser.add_argument("--agent", choices=("oracle", "noop"), default="oracle")

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evolution.gates.leak_archives import unpacked
-from evolution.gates.leak_secrets import Known, recognised, secrets_of
+from evolution.gates.leak_secrets import Known, Suspect, recognised, secrets_of
 from evolution.gates.outcomes import accepted, invalid
 from evolution.gates.scripts import Line, text_of
 
@@ -76,8 +76,9 @@ def _recipe_findings(task: Task) -> Iterator[tuple[str, str]]:
 def _file_findings(task: Task) -> Iterator[tuple[str, str]]:
     secrets = secrets_of(task)
     known = Known(task)
+    instruction = Suspect("instruction.md", task.instruction.encode())
     for secret in secrets:
-        if secret.normal and recognised(secret, "instruction.md", task.instruction.encode(), known=True):
+        if secret.normal and recognised(secret, instruction, known=True):
             yield "copy", f"the instruction holds all the text of {secret.path}"
     handed_out = [file for step in task.steps if step.folder for file in task.under(f"{step.folder}/workdir")]
     for file in (*task.under("environment"), *handed_out):
@@ -92,8 +93,9 @@ def _file_findings(task: Task) -> Iterator[tuple[str, str]]:
         ]:
             if _NAMED.search(path.removeprefix("environment/")):
                 yield "named", f"environment file {path} is called as a solution or a verifier is"
+            suspect = Suspect(path, data)
             for secret in secrets:
-                match = recognised(secret, path, data, known=expected)
+                match = recognised(secret, suspect, known=expected)
                 if match:
                     yield match
 

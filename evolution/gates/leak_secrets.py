@@ -12,9 +12,10 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from evolution.gates.scripts import solution_of, tests_of, text_of, word
+from evolution.gates.scripts import holds_word, solution_of, tests_of, text_of
 from sandbox.solution import sections
 
 if TYPE_CHECKING:
@@ -44,10 +45,12 @@ class Part:
     Attributes:
         name: What to call it in evidence.
         lines: (line number in the file, stripped text), in order.
+        texts: The texts alone.
     """
 
     name: str
     lines: tuple[tuple[int, str], ...]
+    texts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def secrets_of(task: Task) -> tuple[Secret, ...]:
 
 def normalised(text: str) -> str:
     """`text` without indentation and blank lines."""
-    return "\n".join(line for raw in text.split("\n") if (line := raw.strip()))
+    return "\n".join(filter(None, map(str.strip, text.split("\n"))))
 
 
 class Known:
@@ -99,42 +102,72 @@ class Known:
         The name of the folder does not excuse a file that is called after an answer.
         """
         folder, base = posixpath.split(path)
-        if word(base).search(self._text):
+        if holds_word(self._text, base):
             return True
         parent = posixpath.basename(folder)
+        if parent in {"", "environment"} or parent not in self._instruction or _TELLING.search(base):
+            return False
         named = re.search(rf"(?<![\w-])/?{re.escape(parent)}/|/{re.escape(parent)}(?![\w-])", self._instruction)
-        return bool(parent and parent != "environment" and named and not _TELLING.search(base))
+        return named is not None
 
 
-def recognised(secret: Secret, path: str, content: bytes, *, known: bool) -> tuple[str, str] | None:
+class Suspect:
+    """A file that may hold a secret; what all secrets are compared with is worked out once.
+
+    Args:
+        path: What to call the file.
+        content: Its bytes.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self._content = content
+        self.is_binary = b"\0" in content
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of its bytes."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    @cached_property
+    def text(self) -> str:
+        """Its text, normalised, between two line ends."""
+        return f"\n{normalised(self._content.decode('utf-8', 'replace'))}\n"
+
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """Its lines, normalised."""
+        return frozenset(self.text[1:-1].split("\n"))
+
+
+def recognised(secret: Secret, file: Suspect, *, known: bool) -> tuple[str, str] | None:
     """How a file gives a secret away: code and evidence; `None` when it does not.
 
     Args:
         secret: What to look for.
-        path: What to call the file.
-        content: Its bytes.
+        file: Where to look.
         known: Whether the solver is meant to use the file: then only a whole part of a script counts.
     """
     is_script = bool(secret.parts) or secret.path.endswith(_SCRIPTS)
-    if secret.sha256 and (is_script or not known) and hashlib.sha256(content).hexdigest() == secret.sha256:
-        return "copy", f"environment file {path} is the same as {secret.path}, byte for byte"
-    if b"\0" in content:
+    if secret.sha256 and (is_script or not known) and file.sha256 == secret.sha256:
+        return "copy", f"environment file {file.path} is the same as {secret.path}, byte for byte"
+    if file.is_binary:
         return None
-    text = normalised(content.decode("utf-8", "replace"))
-    if secret.normal and (is_script or not known) and f"\n{secret.normal}\n" in f"\n{text}\n":
-        return "copy", f"environment file {path} holds all the text of {secret.path}"
-    lines = set(text.split("\n"))
+    if secret.normal and (is_script or not known) and f"\n{secret.normal}\n" in file.text:
+        return "copy", f"environment file {file.path} holds all the text of {secret.path}"
     for part in secret.parts:
-        shared = [(number, line) for number, line in part.lines if line in lines]
+        if file.lines.isdisjoint(part.texts):
+            continue
+        shared = [(number, line) for number, line in part.lines if line in file.lines]
         least = 1.0 if known else LEAST_SHARE
         if sum(len(line) for _, line in shared) < SHORTEST_MATCH or len(shared) < least * len(part.lines):
             continue
         number, line = shared[0]
-        said = f"environment file {path} holds {len(shared)} of {len(part.lines)} distinctive lines of {part.name}"
+        said = f"environment file {file.path} holds {len(shared)} of {len(part.lines)} distinctive lines of {part.name}"
         return "lines", f"{said}, first:\n  {secret.path}:{number}: {line}"
     for value in () if known else secret.literals:
-        if value in text:
-            return "expected-value", f"environment file {path} holds {value!r}, which {secret.path} expects"
+        if value in file.text:
+            return "expected-value", f"environment file {file.path} holds {value!r}, which {secret.path} expects"
     return None
 
 
@@ -164,4 +197,8 @@ def _parts(task: Task, path: str, text: str) -> Iterator[Part]:
                 kept.append((number, line))
             number += 1
         if kept:
-            yield Part(f"section {section.id} of {path}" if section.id else path, tuple(kept))
+            yield Part(
+                f"section {section.id} of {path}" if section.id else path,
+                tuple(kept),
+                frozenset(line for _, line in kept),
+            )

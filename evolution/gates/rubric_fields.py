@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evolution.gates.rubric_rules import Finding
-from evolution.gates.scripts import Line, tests_of, text_of, word
+from evolution.gates.scripts import Line, holds_word, tests_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sandbox.task import Task
 
@@ -45,16 +46,17 @@ def field_rules(task: Task) -> Iterator[Finding]:
         if text is None:
             continue
         for number, name in fields_read(file.path, text):
-            if name in seen or word(name).search(task.instruction):
+            if name in seen or holds_word(task.instruction, name):
                 continue
             seen.add(name)
             if shipped is None:
                 shipped = "\n".join(text_of(task, each) or "" for each in task.under("environment"))
-            if not word(name).search(shipped):
+            if not holds_word(shipped, name):
                 line = Line(file.path, number, text.split("\n")[number - 1])
                 yield Finding("unnamed-field", f"{line}\n  reads the field {name!r}, which the instruction never names")
 
 
+@lru_cache(maxsize=64)  # a child keeps most of its parent's test scripts
 def fields_read(path: str, text: str) -> tuple[tuple[int, str], ...]:
     """(line number, field) for each field that a test script reads from JSON, CSV, YAML or TOML it has loaded."""
     if path.endswith(".py"):
@@ -85,8 +87,10 @@ def _python_fields(source: str, before: int) -> Iterator[tuple[int, str]]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return
-    loaded, own = _loaded_names(tree), _own_names(tree)
-    for node in ast.walk(tree):
+    nodes = tuple(ast.walk(tree))
+    own = _own_names(nodes)
+    loaded = _loaded_names(nodes, own)
+    for node in nodes:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             container, key = node.value, node.slice
         elif (
@@ -103,7 +107,7 @@ def _python_fields(source: str, before: int) -> Iterator[tuple[int, str]]:
             yield before + node.lineno, name
 
 
-def _loaded_names(tree: ast.AST) -> frozenset[str]:
+def _loaded_names(nodes: Sequence[ast.AST], own: frozenset[str]) -> frozenset[str]:
     """Variables that hold loaded data or parts of it."""
 
     def grow(known: frozenset[str], node: ast.AST) -> set[str]:
@@ -113,11 +117,11 @@ def _loaded_names(tree: ast.AST) -> frozenset[str]:
             return _names(node.target)
         return set()
 
-    own = _own_names(tree)
-    return _fixpoint(tree, grow)
+    kinds = (ast.Assign, ast.For, ast.comprehension)
+    return _fixpoint([node for node in nodes if isinstance(node, kinds)], grow)
 
 
-def _own_names(tree: ast.AST) -> frozenset[str]:
+def _own_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Variables that lead to what the tests themselves bring: paths below `/tests` or beside the script."""
 
     def grow(known: frozenset[str], node: ast.AST) -> set[str]:
@@ -127,14 +131,14 @@ def _own_names(tree: ast.AST) -> frozenset[str]:
             return _names(node.optional_vars)
         return set()
 
-    return _fixpoint(tree, grow)
+    return _fixpoint([node for node in nodes if isinstance(node, (ast.Assign, ast.withitem))], grow)
 
 
-def _fixpoint(tree: ast.AST, grow: Callable[[frozenset[str], ast.AST], set[str]]) -> frozenset[str]:
-    """Goes over the tree until no node adds a name."""
+def _fixpoint(nodes: Sequence[ast.AST], grow: Callable[[frozenset[str], ast.AST], set[str]]) -> frozenset[str]:
+    """Goes over the nodes until none adds a name."""
     known: frozenset[str] = frozenset()
     while True:
-        more = known.union(*(grow(known, node) for node in ast.walk(tree)))
+        more = known.union(*(grow(known, node) for node in nodes))
         if more == known:
             return known
         known = more
@@ -161,9 +165,18 @@ def _is_loaded(node: ast.expr, loaded: frozenset[str], own: frozenset[str] = fro
         return _is_loaded(node.value, loaded, own)
     if not isinstance(node, ast.Call):
         return False
-    if ast.unparse(node.func) in _LOADERS:
+    if _dotted(node.func) in _LOADERS:
         return not any(_is_own(argument, own) for argument in node.args)
     if isinstance(node.func, ast.Attribute) and node.func.attr in {"get", "values", "items"}:
         return _is_loaded(node.func.value, loaded, own)
     passes_on = isinstance(node.func, ast.Name) and node.func.id in {"list", "sorted", "next", "reversed", "enumerate"}
     return passes_on and bool(node.args) and _is_loaded(node.args[0], loaded, own)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` as written; "" for an expression that is no such name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(parts))) if isinstance(node, ast.Name) else ""

@@ -108,6 +108,11 @@ def word(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 
+def holds_word(text: str, name: str) -> bool:
+    """Whether `word(name)` matches somewhere; most texts that do not hold it are told without a regular expression."""
+    return name in text and word(name).search(text) is not None
+
+
 def _parts(task: Task, part: str) -> tuple[TaskFile, ...]:
     folders = [part, *(f"{step.folder}/{part}" for step in task.steps if step.folder)]
     return tuple(file for folder in folders for file in task.under(folder))

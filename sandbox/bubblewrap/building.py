@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from sandbox.bubblewrap.roots import Root
@@ -14,6 +13,7 @@ from sandbox.build_context import FOLDER
 from sandbox.dockerfile import Place, Unpack
 from sandbox.errors import ImageError, TransferError, UnsupportedTaskError
 from sandbox.images import Base, recipe_key, recipe_of
+from sandbox.phase import resolved_env
 from sandbox.protocol import Image
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sandbox.images import BaseMap
     from sandbox.task import Task
 
+_MOST_PLANNED = 256
 _ROOT_NAMES = ("", "root", "0", "0:0", "root:root")
 
 
@@ -63,19 +64,31 @@ class ImageBuilder:
         self._userns = userns
         self._known_bases: dict[Base, tuple[str, str, Root]] = {}
         self._preparing = asyncio.Lock()
+        self._planned: dict[tuple[object, ...], tuple[Recipe, Image, Root]] = {}
 
     async def build(self, task: Task) -> Image:
         """See `SandboxBackend.build`."""
-        recipe = await asyncio.to_thread(recipe_of, task, self._bases)
-        self._check_users(recipe)
-        key, record, root = await self._base(self._bases.resolve(recipe.image))
-        reference = recipe_key(recipe, key)
-        image = Image(reference, dict(recipe.env), recipe.workdir, recipe.user, record)
-        if self._store.load(reference) is None:
-            async with self._store.locked(reference):
-                if self._store.load(reference) is None:
+        recipe, image, root = await self._plan(task)
+        if self._store.load(image.reference) is None:
+            async with self._store.locked(image.reference):
+                if self._store.load(image.reference) is None:
                     await self._make(task, recipe, image, root)
         return image
+
+    async def _plan(self, task: Task) -> tuple[Recipe, Image, Root]:
+        """What a task's image is made of; a task is run many times, and reading its recipe takes all its files."""
+        env = resolved_env(task.config.environment.env)
+        content = (task.content_hash, task.empty_folders, tuple(env.items()))
+        planned = self._planned.get(content)
+        if planned is None:
+            recipe = await asyncio.to_thread(recipe_of, task, self._bases)
+            self._check_users(recipe)
+            key, record, root = await self._base(self._bases.resolve(recipe.image))
+            image = Image(recipe_key(recipe, key), dict(recipe.env), recipe.workdir, recipe.user, record)
+            if len(self._planned) >= _MOST_PLANNED:
+                del self._planned[next(iter(self._planned))]
+            planned = self._planned[content] = recipe, image, root
+        return planned
 
     async def host_image(self) -> Image:
         """The `host` base as an image."""
@@ -150,7 +163,7 @@ class ImageBuilder:
         fds = {"init": sandbox.parts.init}
         try:
             if isinstance(step, Place):
-                entries = [list(asdict(entry).values()) for entry in step.entries]
+                entries = [list(entry.row()) for entry in step.entries]
                 body = {"context": str(context), "entries": entries, "owner": step.owner, "moment": MOMENT}
                 await self._launcher.call("place", fds, **body)
                 return

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
@@ -15,13 +18,14 @@ from agents.budget import Budget, Spend
 from agents.errors import (
     BudgetExceededError,
     ContextOverflowError,
+    DrainedError,
     ModelAccessError,
     ModelRequestError,
     ModelSpecError,
     ModelUnavailableError,
 )
 from agents.metered import Patience
-from agents.model import ModelGateway
+from agents.model import ModelGateway, check_model
 from agents.scripted import ScriptedChatModel, calls
 from evolution.journal import Journal
 
@@ -242,3 +246,50 @@ def test_importing_the_package_loads_no_model_library() -> None:
 
     code = "import agents, sys; sys.exit(any(m.split('.')[0] in ('litellm', 'langchain_core') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("spec", ["openai/gpt-4o", "gemini/gemini-2.0-flash", "anthropic/claude-opus-5"])
+async def test_a_missing_key_is_said_at_once_with_the_variable(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    with pytest.raises(ModelAccessError) as caught:
+        await ModelGateway(journal, patience=QUICK).chat(spec, role="r", call="k").ainvoke(ASK)
+    provider = spec.partition("/")[0]
+    assert f"{provider.upper()}_API_KEY in the environment" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+async def test_a_drain_ends_the_wait_for_a_model_that_is_down(journal: Journal, server: OpenAiServer) -> None:
+    server.replies = [refusal(503, "down for the day", retry_after="800")]
+    models = ModelGateway(journal, api_base=server.address, patience=Patience())
+    told = Told(models)
+    with pytest.raises(DrainedError):
+        await asyncio.wait_for(models.chat(SPEC, role="r", call="k").ainvoke(ASK, {"callbacks": [told]}), 60)
+    assert len(server.requests) == 1
+    assert told.failures == ["1: down for the day"]
+
+
+class Told(AsyncCallbackHandler):
+    """Drains the run as soon as it is told of a wait."""
+
+    def __init__(self, models: ModelGateway) -> None:
+        self.models = models
+        self.failures: list[str] = []
+
+    async def on_retry(self, retry_state: Any, **_: Any) -> None:
+        error = str(retry_state.outcome.exception())
+        self.failures.append(f"{retry_state.attempt_number}: {'down for the day' if 'down for' in error else error}")
+        self.models.drain()
+
+
+@pytest.mark.parametrize("spec", ["embedded/author", "openai/anything", "hosted_vllm/x", "agents.scripted:calls"])
+def test_a_model_string_that_can_be_called_passes(spec: str) -> None:
+    check_model(spec)
+
+
+@pytest.mark.parametrize("spec", ["nosuch/model", "embedded/nobody", "no_module:here", "os:sep"])
+def test_a_model_string_that_names_nothing_is_refused_without_a_call(spec: str) -> None:
+    with pytest.raises(ModelSpecError, match=spec.partition("/")[2] or spec):
+        check_model(spec)

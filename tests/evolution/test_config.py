@@ -58,6 +58,7 @@ def test_an_unknown_setting_is_named_with_the_known_ones():
         ("budget_usd", float("nan")),
         ("budget_usd", float("inf")),
         ("gates", []),
+        ("userns", "maybe"),
         ("reruns", 0),
     ],
 )
@@ -69,6 +70,10 @@ def test_a_wrong_value_is_named(setting, value):
 def test_every_wrong_setting_is_named_at_once():
     message = refusal(generations=0, effort="extreme", typo=1)
     assert all(name in message for name in ("generations", "effort", "typo"))
+
+
+def test_a_wrong_item_of_a_list_is_told_once():
+    assert refusal(axes=["depth"]).count("axes") == 1
 
 
 def test_missing_settings_are_named():
@@ -182,6 +187,7 @@ OTHER_VALUES = {
     "effort": "low",
     "gates": ("build",),
     "base": ("a=host",),
+    "userns": "single",
     "workers": 9,
     "sandboxes": 9,
     "budget_usd": 9,

@@ -102,8 +102,8 @@ def test_fresh_moves_aside_and_deletes_nothing(config, tmp_path):
 
 
 def test_other_settings_are_refused_by_name_and_change_nothing(config, tmp_path):
-    with open_run(config()):
-        pass
+    with open_run(config()) as folder:
+        folder.seeds.mkdir()
     before = (tmp_path / "run" / "config.yaml").read_text()
     with pytest.raises(ConfigError) as caught, open_run(config(seed=7, effort="low")):
         pass
@@ -113,6 +113,27 @@ def test_other_settings_are_refused_by_name_and_change_nothing(config, tmp_path)
     assert (tmp_path / "run" / "config.yaml").read_text() == before
     with open_run(config(seed=7), fresh=True) as folder:
         assert folder.config.seed == 7
+
+
+def test_a_start_that_took_no_seed_in_may_be_corrected(config):
+    with open_run(config(seeds=["mistyped"])):
+        pass
+    with open_run(config(effort="low")) as folder:
+        assert folder.config.effort == "low"
+
+
+def test_fresh_moves_no_folder_of_something_else(config, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"holds no config\.yaml"), open_run(config(), fresh=True):
+        pass
+    assert (tmp_path / "run" / "thesis.tex").is_file()
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which no file can be made")
+def test_a_folder_that_takes_no_file_is_not_taken_for_a_locked_one(config):
+    with pytest.raises(ConfigError, match="cannot be used as a run folder"), open_run(config(out=Path("/proc/run"))):
+        pass
 
 
 def test_generations_may_be_raised_and_workers_changed(config, tmp_path):

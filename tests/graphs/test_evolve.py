@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
 
 from evolution.plan import Axis
@@ -96,3 +99,20 @@ async def test_only_the_allowed_axes_are_tried() -> None:
     graph = build_evolve(loop(failing(seen, "plan")), loop(accepting), axes=[Axis.LENGTH])
     await graph.compile().ainvoke(START_STATE)
     assert seen == ["length"]
+
+
+async def test_the_next_generation_on_the_same_thread_of_a_checkpointer_begins_anew() -> None:
+    seen: list[str] = []
+    graph = build_evolve(loop(failing(seen, "plan")), loop(accepting))
+    serializer = JsonPlusSerializer(pickle_fallback=False)
+    app = graph.compile(checkpointer=InMemorySaver(serde=serializer))
+    thread: RunnableConfig = {"configurable": {"thread_id": "one"}}
+    await app.ainvoke(START_STATE, thread)
+    final = await app.ainvoke({**START_STATE, "generation": 2}, thread)
+    assert sorted(seen[3:]) == sorted(Axis)
+    assert [attempt["axis"] for attempt in final["history"]] == seen[3:]
+
+
+def test_it_can_be_drawn() -> None:
+    drawn = build_evolve(loop(accepting), loop(accepting)).compile().get_graph(xray=True).draw_mermaid()
+    assert all(name in drawn for name in ("choose_axis", "plan_loop", "environment_loop"))

@@ -1,5 +1,6 @@
 """Whether all rooms are ours: from folders and behind paths that hold packages of the same names."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -116,3 +117,11 @@ def test_a_room_whose_init_was_taken_away_is_named(copy, tmp_path):
 def test_every_room_says_that_it_is_ours():
     for room in ROOMS:
         assert f"\nenvolve room: {room}\n" in (ROOT / room / "__init__.py").read_text()
+
+
+@pytest.mark.parametrize("door", ["sandbox.trial", "sandbox.doctor"])
+def test_a_door_names_the_intruder_and_ends_with_2(door, monkeypatch, capsys):
+    module = importlib.import_module(door)
+    monkeypatch.setattr(module, "rooms_problem", lambda: "`import agents` finds something else")
+    assert module.main([]) == 2
+    assert capsys.readouterr().err == "error: `import agents` finds something else\n"

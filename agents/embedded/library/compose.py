@@ -56,7 +56,9 @@ def render_steps(sequence: Sequence, seed: int, *, entry: ExternalLink | None = 
     return tuple(rendered)
 
 
+@lru_cache(maxsize=128)
 def _render(step: Step, seed: int, before: Checkpoint | None) -> RenderedStep:
+    """One step; kept for a while, since an author writes it out anew at each turn of a conversation."""
     scenario, skill = registry.pair(step)
     root, out_folder = f"/app/data/{step.id}", "/app/out"
     material = _material(seed, step.id, step.scenario)
