@@ -8,12 +8,13 @@ from typing import Final, Literal
 
 from agents.embedded import library
 from agents.embedded.assignment import Facts, number, plan_of
+from agents.embedded.bundling import write_all
 from agents.embedded.checking import BATCH, check_syntax, check_tools, differing
 from agents.embedded.conversation import Call, CannotError, Script
 from agents.embedded.foreign.hardening import harden
 from agents.embedded.library import FileContent
 from agents.embedded.task_settings import at, carried_over, parsed
-from agents.embedded.tools import Part, runs, texts, writing
+from agents.embedded.tools import Part, runs, texts
 from evolution.plan import Plan
 from evolution.sequence import Sequence as Steps
 
@@ -50,8 +51,7 @@ def rewrite(plan: Plan, toml: str, seed: int, *, attempt: int) -> Script:
     before, after = (_rendered(sequence, toml, seed) for sequence in (plan.before, plan.after))
     after[TOML] = FileContent(_settings(toml, before[TOML], after[TOML]))
     changed = yield from differing(after)
-    if changed:
-        yield tuple(writing(path, after[path].content, executable=after[path].executable) for path in changed)
+    yield from write_all(changed, after)
     stale = yield from removed(sorted(before.keys() - after.keys()))
     scripts = [path for path in after if path.startswith(("solution/", "tests/"))]
     yield from check_syntax([p for p in scripts if p.endswith(".sh")], [p for p in scripts if p.endswith(".py")])

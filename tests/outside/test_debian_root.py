@@ -23,7 +23,7 @@ def trial(task: Path, agent: str, job: Job) -> float:
     command = [sys.executable, "-m", "sandbox.trial", str(task), "--agent", agent, "--base", f"*={DEBIAN}", "--json"]
     done = subprocess.run(command, cwd=ROOT, env=job.environment, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
-    return json.loads(done.stdout)["reward"]
+    return json.loads(done.stdout)["score"]
 
 
 def test_six_released_tasks_hold_on_a_debian_root(tmp_path: Path) -> None:

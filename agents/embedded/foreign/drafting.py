@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
-from agents.embedded.conversation import Batch, CannotError
+from agents.embedded.bundling import write_all
+from agents.embedded.conversation import CannotError
 from agents.embedded.foreign.dockerfile import with_line
 from agents.embedded.foreign.placing import FOLDER, HOME, OUT, rules
 from agents.embedded.foreign.reading import DOCKERFILE, ENVIRONMENT, IGNORED, Foreign
 from agents.embedded.foreign.sealing import UNSEAL, program
 from agents.embedded.library import FileContent
-from agents.embedded.tools import writing
+from agents.embedded.tools import Part
 
 MARKER: Final = re.compile(r"^[ \t]*#[ \t]*envolve:[ \t]*step[ \t]+\S+[ \t]*\r?$", re.MULTILINE)
 COMMENTS: Final = re.compile(r"\A(?:\s*<!--.*?-->[ \t]*\n)+", re.DOTALL)
@@ -77,11 +78,9 @@ class Draft:
         self.put(path, text.replace(old, new))
         return True
 
-    def calls(self) -> Batch:
-        """The tool calls that write it all."""
-        return tuple(
-            writing(path, self._files[path].content, executable=self._files[path].executable) for path in self.paths
-        )
+    def written(self) -> Part[None]:
+        """Writes it all."""
+        yield from write_all(self.paths, self._files)
 
     def instruct(self, path: str, *, front: str = "", end: str = "") -> None:
         """Puts sections before or behind an instruction; comments at its top, which Harbor strips, stay at its top."""

@@ -53,7 +53,7 @@ def harden(plan: Plan, toml: str, *, attempt: int) -> Script:
     if task.steps:
         settings = with_steps(settings, [step.id for step in front], [step.id for step in end])
     draft.put("task.toml", settings)
-    yield draft.calls()
+    yield from draft.written()
     scripts = [path for path in draft.paths if not path.startswith("environment/")]
     yield from check_syntax([p for p in scripts if p.endswith(".sh")], [p for p in scripts if p.endswith(".py")])
     summary = summarised(front, before, end, behind, tried=findings.tried)
