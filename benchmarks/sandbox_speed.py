@@ -38,7 +38,7 @@ async def measure(runs: int, state: Path) -> dict[str, float]:
             moments = [time.perf_counter()]
             sandbox = await backend.start(image)
             moments.append(time.perf_counter())
-            await sandbox.exec("true")
+            await sandbox.exec(["true"])
             moments.append(time.perf_counter())
             await sandbox.stop()
             moments.append(time.perf_counter())

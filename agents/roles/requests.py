@@ -1,7 +1,4 @@
-"""What each role is asked, as values: the graphs fill them, the roles turn them into prompts.
-
-(The graphs are written against this file: extend it, do not rename.)
-"""
+"""What each role is asked, as values: the graphs fill them, the roles turn them into prompts."""
 
 from __future__ import annotations
 
