@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evolution.run_folder import RunFolder
     from graphs.generations import Outcome, Run
 
-RELEASED, NOTHING_RELEASED, WRONG_USE, INTERRUPTED = 0, 3, 2, 130
+RELEASED, NOTHING_RELEASED, INTERRUPTED = 0, 3, 130
 
 
 def run(config: RunConfig, *, fresh: bool = False, live: bool | None = None, out: TextIO | None = None) -> int:

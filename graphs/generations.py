@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -326,8 +325,3 @@ def _result(state: LineageState) -> Result:
     )
     verdicts = tuple(Verdict.model_validate(item) for item in state["verdicts"])
     return Result(**common, entry=Entry(member=member, plan=plan, verdicts=verdicts, base=state.get("base", "")))
-
-
-def read_results(journal_entries: Sequence[tuple[str, str]]) -> tuple[Result, ...]:
-    """The finished results of a run, from the `result` entries of its journal."""
-    return tuple(Result.model_validate(json.loads(value)) for _, value in journal_entries)
