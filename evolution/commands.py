@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Modules by name, not imports: a door may lie in a room above this one.
 COMMANDS = {
     "generation": ("evolution.generation", "evolve environments and release harder, verified generations"),
-    "trial": ("sandbox.trial", "run one task in a sandbox and show its reward"),
+    "trial": ("sandbox.trial.__main__", "run one task in a sandbox and show its reward"),
     "tabulate": ("evolution.tabulate", "count a reference table over shell scripts"),
     "doctor": ("sandbox.doctor", "say what this machine can do"),
 }

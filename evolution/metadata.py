@@ -16,7 +16,7 @@ from tomlkit.items import AoT, Comment, InlineTable, Table, Whitespace
 from evolution.plan import Axis, Effort
 from evolution.sequence import Sequence
 from sandbox.errors import TaskError
-from sandbox.task_toml import CONFIG_FILE, field_error, parse_toml
+from sandbox.task.toml import CONFIG_FILE, field_error, parse_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

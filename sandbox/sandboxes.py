@@ -41,7 +41,7 @@ class Sandboxes:
 
         A task's own `[environment] cpus` and `memory_mb` win over the limits of the run, and `limits` over both.
         """
-        from sandbox.images import task_limits
+        from sandbox.image.bases import task_limits
         from sandbox.task import Task
 
         async with self._slots:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evolution.gates.trials import fresh_reference, together
-from sandbox.phase import agent_env, agent_user
-from sandbox.trial import run_reference, run_solution, run_steps
-from sandbox.trial_result import StepResult, trial_result
-from sandbox.verification import verify
+from sandbox.task.phase import agent_env, agent_user
+from sandbox.trial.result import StepResult, trial_result
+from sandbox.trial.steps import run_reference, run_solution, run_steps
+from sandbox.verification.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox.protocol import Sandbox
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task, TaskStep
-    from sandbox.trial_result import SolutionRun, TrialResult
+    from sandbox.trial.result import SolutionRun, TrialResult
 
 # Its arguments are pairs: from, to.
 _COPY: Final = 'while [ $# -gt 1 ]; do mkdir -p -- "$(dirname -- "$2")" && cp -R -- "$1" "$2"; shift 2; done'

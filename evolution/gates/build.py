@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from evolution.gates.outcomes import accepted, invalid, repeatable, tail
 from sandbox.errors import ImageError
-from sandbox.healthcheck import run_healthcheck
-from sandbox.phase import agent_env, agent_user
+from sandbox.task.phase import agent_env, agent_user
+from sandbox.trial.healthcheck import run_healthcheck
 
 if TYPE_CHECKING:
     from evolution.verdict import Candidate, Verdict

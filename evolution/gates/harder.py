@@ -11,17 +11,17 @@ from evolution.gates import adversaries
 from evolution.gates.outcomes import accepted, account, invalid, listed
 from evolution.gates.renaming import contract_text, copies, renamings, shipped_names
 from evolution.gates.trials import fresh_reference, together
-from sandbox.reference import solved_steps
+from sandbox.task.reference import solved_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evolution.plan import Plan
     from evolution.verdict import Candidate, Verdict
-    from sandbox.ctrf import Unit
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
+    from sandbox.verification.ctrf import Unit
 
 
 class HarderGate:

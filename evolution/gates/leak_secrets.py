@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from evolution.gates.scripts import holds_word, solution_of, tests_of, text_of
-from sandbox.solution import sections
+from sandbox.task.solution import sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
 
 MOST_FOR_NOTHING: Final = 0.5
 

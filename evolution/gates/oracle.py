@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from evolution.gates.outcomes import accepted, account, invalid, listed
 from evolution.gates.trials import fresh_reference
-from sandbox.reference import solution_folder
+from sandbox.task.reference import solution_folder
 
 if TYPE_CHECKING:
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
 
 
 class OracleGate:

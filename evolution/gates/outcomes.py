@@ -10,8 +10,8 @@ from evolution.verdict import Verdict, VerdictClass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sandbox.ctrf import Unit
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
+    from sandbox.verification.ctrf import Unit
 
 TAIL_LINES = 12
 MAX_LINE = 240

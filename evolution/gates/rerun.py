@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 from evolution.gates.noop import noop_problem
 from evolution.gates.outcomes import accepted, account, invalid
 from evolution.gates.trials import fresh_noop, fresh_reference, together
-from sandbox.ctrf import statuses
+from sandbox.verification.ctrf import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
 
 ABSENT: Final = "absent"
 

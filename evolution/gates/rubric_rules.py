@@ -17,7 +17,7 @@ from evolution.gates.scripts import (
     text_of,
     word,
 )
-from sandbox.verification import test_script
+from sandbox.verification.verify import test_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

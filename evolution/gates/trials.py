@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from sandbox.trial import run_noop, run_reference
+from sandbox.trial.steps import run_noop, run_reference
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Mapping, Sequence
 
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
-    from sandbox.trial_result import TrialResult
+    from sandbox.trial.result import TrialResult
 
 T = TypeVar("T")
 

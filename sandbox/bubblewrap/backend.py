@@ -22,7 +22,7 @@ from sandbox.bubblewrap.starting import Starting
 from sandbox.bubblewrap.store import ImageStore, leftovers
 from sandbox.bubblewrap.userns import UserMap, check_allowed, make_userns, user_map
 from sandbox.errors import SandboxError, SandboxUnavailableError
-from sandbox.images import DEFAULT_BASES, BaseMap
+from sandbox.image.bases import DEFAULT_BASES, BaseMap
 from sandbox.protocol import Capabilities, Image, Limits, Snapshot
 
 if TYPE_CHECKING:

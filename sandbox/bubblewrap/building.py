@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sandbox.bubblewrap.roots import Root
 from sandbox.bubblewrap.skeleton import MOMENT
 from sandbox.bubblewrap.store import StoredImage, base_name
-from sandbox.build_context import FOLDER
-from sandbox.dockerfile import Place, Unpack
 from sandbox.errors import ImageError, TransferError, UnsupportedTaskError
-from sandbox.images import Base, recipe_key, recipe_of
-from sandbox.phase import resolved_env
+from sandbox.image.bases import Base, recipe_key, recipe_of
+from sandbox.image.context import FOLDER
+from sandbox.image.dockerfile import Place, Unpack
 from sandbox.protocol import Image
+from sandbox.task.phase import resolved_env
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sandbox.bubblewrap.client import Launcher
     from sandbox.bubblewrap.sandbox import BubblewrapSandbox
     from sandbox.bubblewrap.store import ImageStore
-    from sandbox.dockerfile import Recipe
-    from sandbox.images import BaseMap
+    from sandbox.image.bases import BaseMap
+    from sandbox.image.dockerfile import Recipe
     from sandbox.task import Task
 
 _MOST_PLANNED = 256

@@ -15,7 +15,7 @@ from sandbox.bubblewrap.roots import Root
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sandbox.images import Base
+    from sandbox.image.bases import Base
 
 _CHUNK = 1 << 20
 _TELLING_FILES = ("etc/os-release", "usr/lib/os-release", "var/lib/dpkg/status", "lib/apk/db/installed")

@@ -5,9 +5,9 @@ import pytest
 from agents.embedded import library
 from evolution.gates.harder import steps_problem
 from evolution.plan import Axis, Effort, Plan
-from sandbox.solution import section_ids
 from sandbox.task import Task
-from sandbox.trial import run_noop, run_reference
+from sandbox.task.solution import section_ids
+from sandbox.trial.steps import run_noop, run_reference
 
 
 @pytest.mark.parametrize("axis", list(Axis))

@@ -8,10 +8,10 @@ from evolution.gates.harder import HarderGate, step_problem
 from evolution.plan import Axis, Effort, Plan
 from evolution.sequence import Step
 from evolution.verdict import VerdictClass
-from sandbox.ctrf import Unit
-from sandbox.reward import Reward
-from sandbox.trial_result import StepResult, trial_result
-from sandbox.verification import Verification
+from sandbox.trial.result import StepResult, trial_result
+from sandbox.verification.ctrf import Unit
+from sandbox.verification.reward import Reward
+from sandbox.verification.verify import Verification
 
 
 async def test_a_seed_has_nothing_to_be_harder_than(only_files, seed) -> None:

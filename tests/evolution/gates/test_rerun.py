@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evolution.gates.rerun import RerunGate, difference
-from sandbox.ctrf import Unit
-from sandbox.reward import Reward
-from sandbox.trial_result import StepResult, trial_result
-from sandbox.verification import Verification
+from sandbox.trial.result import StepResult, trial_result
+from sandbox.verification.ctrf import Unit
+from sandbox.verification.reward import Reward
+from sandbox.verification.verify import Verification
 
 FLIP = "$(( $(od -An -N4 -tu4 /dev/urandom) % 2 ))"
 

@@ -6,9 +6,9 @@ from agents.embedded import library
 from evolution.gates.harder import steps_problem
 from evolution.plan import Axis, Effort, Plan
 from evolution.sequence import Sequence, Step
-from sandbox.reference import solved_steps
 from sandbox.task import Task
-from sandbox.trial import run_noop, run_reference
+from sandbox.task.reference import solved_steps
+from sandbox.trial.steps import run_noop, run_reference
 
 ALL = [
     "access-log-digest",  # sealed, binary

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, ValidationError
 
 from sandbox.errors import TaskError
-from sandbox.task_config import EnvironmentConfig, TaskConfig
-from sandbox.task_files import Finding
+from sandbox.task.config import EnvironmentConfig, TaskConfig
+from sandbox.task.files import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.task_files import resolve_link
+from sandbox.task.files import resolve_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.task import Task
-    from sandbox.task_files import TaskFile
+    from sandbox.task.files import TaskFile
 
 FOLDER = "environment"
 

@@ -1,6 +1,6 @@
 """What a Harbor `task.toml` says, as values: every table and field of the format with Harbor's own defaults.
 
-Unknown keys are kept (`model_extra`), never dropped; `sandbox.task_toml` reports them. Values are read as leniently
+Unknown keys are kept (`model_extra`), never dropped; `sandbox.task.toml` reports them. Values are read as leniently
 as Harbor reads them, so that a folder that loads there loads here.
 """
 

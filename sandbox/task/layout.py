@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sandbox.errors import TaskError
-from sandbox.task_files import Finding, Listing, TaskFile, read_capped
-from sandbox.task_toml import CONFIG_FILE, not_utf8
+from sandbox.task.files import Finding, Listing, TaskFile, read_capped
+from sandbox.task.toml import CONFIG_FILE, not_utf8
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sandbox.task_config import StepConfig, TaskConfig
+    from sandbox.task.config import StepConfig, TaskConfig
 
 INSTRUCTION: Final = "instruction.md"
 MAX_INSTRUCTION_BYTES: Final = 1 << 20

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from sandbox.build_context import FOLDER
-from sandbox.dockerfile import DOCKERFILE, Place, Recipe, Unpack, read_recipe
 from sandbox.errors import UnsupportedTaskError
-from sandbox.phase import resolved_env
+from sandbox.image.context import FOLDER
+from sandbox.image.dockerfile import DOCKERFILE, Place, Recipe, Unpack, read_recipe
+from sandbox.task.phase import resolved_env
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from sandbox.reward import AmbiguousRewardError, Reward
+from sandbox.verification.reward import AmbiguousRewardError, Reward
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sandbox.ctrf import Unit
-    from sandbox.verification import Verification
+    from sandbox.verification.ctrf import Unit
+    from sandbox.verification.verify import Verification
 
 Agent = Literal["oracle", "noop"]
 

@@ -16,9 +16,9 @@ import tarfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sandbox.build_context import FOLDER, BuildContext
-from sandbox.dockerfile_words import expand, pairs, words
 from sandbox.errors import ImageError, UnsupportedTaskError
+from sandbox.image.context import FOLDER, BuildContext
+from sandbox.image.words import expand, pairs, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

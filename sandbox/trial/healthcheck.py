@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sandbox.protocol import ExecResult, Sandbox
-    from sandbox.task_config import HealthcheckConfig
+    from sandbox.task.config import HealthcheckConfig
 
 
 async def run_healthcheck(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.solution import Section, renamed, section_ids, sections, without_sections
+from sandbox.task.solution import Section, renamed, section_ids, sections, without_sections
 
 SCRIPT = """#!/bin/bash
 set -e

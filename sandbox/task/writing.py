@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.errors import TaskError
-from sandbox.task_files import CHUNK, TaskFile, plain_descriptor
+from sandbox.task.files import CHUNK, TaskFile, plain_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

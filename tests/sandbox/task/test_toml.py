@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import TaskError
-from sandbox.task_config import TaskConfig, is_host, megabytes
-from sandbox.task_toml import parse_config
+from sandbox.task.config import TaskConfig, is_host, megabytes
+from sandbox.task.toml import parse_config
 
 EVERYTHING = b"""
 schema_version = "1.4"

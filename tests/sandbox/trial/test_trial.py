@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import trial
-from sandbox.reference import edited_files, solved_steps
-from sandbox.reward import Reward
 from sandbox.task import Task
-from sandbox.trial import run_noop, run_reference
-from sandbox.trial_result import meets, roll_up
+from sandbox.task.reference import edited_files, solved_steps
+from sandbox.trial.result import meets, roll_up
+from sandbox.trial.steps import run_noop, run_reference
+from sandbox.verification.reward import Reward
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,15 +14,15 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from sandbox.errors import TaskError
-from sandbox.task_files import Finding, TaskFile, list_files, read_capped, resolve_link
-from sandbox.task_layout import TaskStep, check_layout
-from sandbox.task_toml import CONFIG_FILE, not_utf8, parse_config
-from sandbox.task_writing import appearing, checked_chunks, copy_files
+from sandbox.task.files import Finding, TaskFile, list_files, read_capped, resolve_link
+from sandbox.task.layout import TaskStep, check_layout
+from sandbox.task.toml import CONFIG_FILE, not_utf8, parse_config
+from sandbox.task.writing import appearing, checked_chunks, copy_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.task_config import TaskConfig
+    from sandbox.task.config import TaskConfig
 
 __all__ = ["Finding", "Task", "TaskFile", "TaskStep"]
 

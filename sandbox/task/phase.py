@@ -14,7 +14,7 @@ from sandbox.errors import UnsupportedTaskError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sandbox.task import Task, TaskStep
+    from sandbox.task.task import Task, TaskStep
 
 _TEMPLATE = re.compile(r"\$\{([^}:]+)(?::-(.*))?\}")
 

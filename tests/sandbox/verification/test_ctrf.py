@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.ctrf import MAX_MESSAGE, Unit, parse_ctrf, statuses
+from sandbox.verification.ctrf import MAX_MESSAGE, Unit, parse_ctrf, statuses
 
 
 def report(*tests: object) -> bytes:

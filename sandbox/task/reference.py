@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.solution import renamed, section_ids, without_sections
+from sandbox.task.solution import renamed, section_ids, without_sections
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sandbox.task import Task, TaskStep
+    from sandbox.task.task import Task, TaskStep
 
 SCRIPT = "solve.sh"
 

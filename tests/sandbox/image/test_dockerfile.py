@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.dockerfile import Place, Recipe, Unpack, read_recipe
-from sandbox.dockerfile_words import expand, pairs, words
 from sandbox.errors import ImageError, UnsupportedTaskError
-from sandbox.images import Base, BaseMap, canonical, recipe_key, recipe_of
+from sandbox.image.bases import Base, BaseMap, canonical, recipe_key, recipe_of
+from sandbox.image.dockerfile import Place, Recipe, Unpack, read_recipe
+from sandbox.image.words import expand, pairs, words
 from sandbox.task import Task
 
 if TYPE_CHECKING:

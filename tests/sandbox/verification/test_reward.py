@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.reward import (
+from sandbox.verification.reward import (
     AmbiguousRewardError,
     MissingRewardError,
     Reward,

@@ -18,10 +18,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.ctrf import Unit, parse_ctrf
 from sandbox.errors import TransferError, UnsupportedTaskError
-from sandbox.phase import verifier_env, verifier_timeout, verifier_user
-from sandbox.reward import MissingRewardError, Reward, RewardError, RewardFileError, parse_reward
+from sandbox.task.phase import verifier_env, verifier_timeout, verifier_user
+from sandbox.verification.ctrf import Unit, parse_ctrf
+from sandbox.verification.reward import MissingRewardError, Reward, RewardError, RewardFileError, parse_reward
 
 if TYPE_CHECKING:
     from sandbox.protocol import ExecResult, Image, Sandbox

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.errors import UnsupportedTaskError
-from sandbox.phase import resolved_env
 from sandbox.protocol import Image
 from sandbox.task import Task
-from sandbox.verification import isolated_env, verify
+from sandbox.task.phase import resolved_env
+from sandbox.verification.verify import isolated_env, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from sandbox.sandboxes import Sandboxes
-    from sandbox.verification import Verification
+    from sandbox.verification.verify import Verification
 
 TOML = """[environment]
 network_mode = "no-network"
