@@ -7,6 +7,7 @@ Every back end keeps these promises, and callers rely on nothing else:
   or `stop`.
 * A command that outlasts its time-out is killed with everything it started, and the result says `timed_out`.
 * A result never raises for what the command did; `SandboxError` is raised only for what the sandbox failed to do.
+* Where a limit or a network that was asked for cannot be had, `start` refuses and names it; nothing is silently less.
 * `stop` may be called twice, never raises for a sandbox that is already gone, and leaves nothing behind.
 """
 
@@ -16,12 +17,32 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from sandbox.task import Task
 
-Network = Literal["none", "host"]
+NetworkMode = Literal["none", "allowlist", "public", "host"]
+Stream = Literal["stdout", "stderr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What a sandbox may reach.
+
+    Attributes:
+        mode: `none` is a loopback of its own and nothing else: no DNS, no IPv6, no metadata address. `allowlist`
+            reaches `allowed_hosts` through an HTTP(S) proxy named by `HTTP_PROXY` and `HTTPS_PROXY`, and nothing else.
+            `public` is the internet, but not this machine's own loopback. `host` shares this machine's network with all
+            that listens on it.
+        allowed_hosts: For `allowlist`: host names, or patterns such as `*.example.org`.
+    """
+
+    mode: NetworkMode = "none"
+    allowed_hosts: tuple[str, ...] = ()
+
+
+NO_NETWORK = Network()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +54,9 @@ class Limits:
         processes: Processes alive at once.
         file_size_mb: Size of a single file, MiB.
         cpus: CPU cores; `None` leaves it unlimited.
+        storage_mb: All that the sandbox writes, MiB; `None` leaves it to the disk. A back end that can't stop a write
+            beyond it kills the processes within seconds of one; the next command works.
+        open_files: Files a process may have open.
         output_bytes: Bytes kept of each output stream of a command: the first and the last half of it.
         timeout: Seconds for a command that names no time-out of its own.
     """
@@ -41,6 +65,8 @@ class Limits:
     processes: int = 512
     file_size_mb: int = 1024
     cpus: float | None = None
+    storage_mb: int | None = None
+    open_files: int = 16_384
     output_bytes: int = 1 << 20
     timeout: float = 600.0
 
@@ -121,15 +147,43 @@ class Capabilities:
         dockerfile_run: Builds Dockerfiles with `RUN`.
         users: Runs commands as users other than root.
         snapshot: Snapshots and forks.
-        networks: Networks it offers.
+        networks: Modes of network it offers.
         limits: Names of `Limits` fields it enforces.
     """
 
     dockerfile_run: bool = False
     users: bool = False
     snapshot: bool = False
-    networks: frozenset[Network] = frozenset({"none"})
+    networks: frozenset[NetworkMode] = frozenset({"none"})
     limits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that differs from the image.
+
+    Attributes:
+        path: Absolute, without links in its folders as far as the back end can tell.
+        kind: What became of it since the image was built.
+    """
+
+    path: str
+    kind: Literal["added", "changed", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Something that nobody uses any more: a dead process's sandbox, or an image not used for long.
+
+    Attributes:
+        kind: `sandbox`, `network`, `image`, … for a person to read.
+        name: The back end's own name for it.
+        note: Whose it was, how old or how large it is.
+    """
+
+    kind: str
+    name: str
+    note: str = ""
 
 
 @runtime_checkable
@@ -146,6 +200,21 @@ class Sandbox(Protocol):
         """The image it was started from."""
         ...
 
+    @property
+    def limits(self) -> Limits:
+        """What it may use."""
+        ...
+
+    @property
+    def network(self) -> Network:
+        """What it may reach."""
+        ...
+
+    @property
+    def backend(self) -> SandboxBackend:
+        """Who made it: start others like it there (see `sandbox.siblings`)."""
+        ...
+
     async def exec(
         self,
         command: str | Sequence[str],
@@ -156,6 +225,7 @@ class Sandbox(Protocol):
         user: str | int | None = None,
         timeout: float | None = None,
         clean_env: bool = False,
+        on_output: Callable[[Stream, bytes], None] | None = None,
     ) -> ExecResult:
         """Runs a command to its end.
 
@@ -167,6 +237,7 @@ class Sandbox(Protocol):
             user: User name or number; the image's when left out.
             timeout: Seconds after which it is killed with all it started; the limits' when left out.
             clean_env: Leave the image's variables out: the command sees PATH, HOME, LANG and `env` alone.
+            on_output: Told of each piece of output as it comes, what the result will have cut included.
 
         Raises:
             SandboxLostError: The sandbox is gone.
@@ -212,8 +283,44 @@ class Sandbox(Protocol):
         """Removes whatever is at `path` (links are removed, not followed) and creates an empty real directory there."""
         ...
 
-    async def kill_processes(self) -> None:
-        """Kills every process in the sandbox that a command started; the sandbox itself lives on."""
+    async def remove(self, path: str) -> None:
+        """Removes whatever is at `path`, a link itself and never what it points to; nothing there is fine."""
+        ...
+
+    async def changed_files(self, under: Sequence[str] = ("/",)) -> tuple[Change, ...]:
+        """What differs from the image at or below the given paths, as seen from outside: no program in it is asked.
+
+        A folder that was added is followed by everything in it. Sorted by path.
+
+        Raises:
+            UnsupportedTaskError: The back end cannot tell.
+        """
+        ...
+
+    async def pack(self, paths: Sequence[str], target: Path, *, max_bytes: int = 1 << 30) -> None:
+        """Writes an uncompressed tar archive of files and folders to `target` on this machine.
+
+        Names in it are absolute paths without the leading slash; owners (numbers), permissions, times and links are as
+        in the sandbox. Devices and sockets are left out; a path that is not there is left out.
+
+        Raises:
+            TransferError: More than `max_bytes` in all.
+        """
+        ...
+
+    async def unpack(self, archive: Path) -> None:
+        """Lays an archive written by `pack` over the sandbox's files, owners and permissions as they stand in it.
+
+        Raises:
+            TransferError: No such archive, or an entry leaves the root.
+        """
+        ...
+
+    async def kill_processes(self) -> int:
+        """Kills every process in the sandbox that a command started, and returns how many those were.
+
+        The sandbox itself lives on.
+        """
         ...
 
     async def snapshot(self) -> Snapshot:
@@ -253,17 +360,30 @@ class SandboxBackend(Protocol):
         ...
 
     async def start(
-        self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
+        self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = NO_NETWORK
     ) -> Sandbox:
         """Starts a sandbox.
 
         Raises:
+            UnsupportedTaskError: A limit or a network that was asked for cannot be had here: names it.
             SandboxError: It could not be started.
         """
         ...
 
-    async def sweep(self) -> int:
-        """Removes what dead processes of this project left behind; returns how many sandboxes that were."""
+    async def discard(self, snapshot: Snapshot) -> None:
+        """Forgets a snapshot and frees its files once no sandbox started from it lives; unknown ones are fine."""
+        ...
+
+    async def stale(self, *, images_unused_for: float | None = None) -> tuple[Stale, ...]:
+        """What dead processes of this project left behind, and touches nothing.
+
+        Args:
+            images_unused_for: Lists images that no sandbox was started from for so many seconds, too.
+        """
+        ...
+
+    async def sweep(self, *, images_unused_for: float | None = None) -> int:
+        """Removes what `stale` lists; returns how many of those were sandboxes."""
         ...
 
     async def close(self) -> None:

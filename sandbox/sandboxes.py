@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from sandbox.protocol import Image, Limits
+from sandbox.protocol import NO_NETWORK, Image, Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,14 +35,14 @@ class Sandboxes:
 
     @asynccontextmanager
     async def running(
-        self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
+        self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network = NO_NETWORK
     ) -> AsyncIterator[Sandbox]:
         """A sandbox of a task, an image or a snapshot for the length of a `with` block; stopped whatever happens.
 
         A task's own `[environment] cpus` and `memory_mb` win over the limits of the run, and `limits` over both.
         """
-        from sandbox.image.bases import task_limits
         from sandbox.task import Task
+        from sandbox.task.limits import task_limits
 
         async with self._slots:
             asked = limits

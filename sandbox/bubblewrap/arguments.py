@@ -8,7 +8,7 @@ from sandbox.bubblewrap.roots import overlay_arguments
 
 if TYPE_CHECKING:
     from sandbox.bubblewrap.roots import Root, Writable
-    from sandbox.protocol import Network
+    from sandbox.protocol import NetworkMode
 
 INFO_FD = 3
 USERNS_FD = 4
@@ -28,7 +28,13 @@ _SHM_BYTES = 256 << 20
 
 
 def bwrap_arguments(
-    bwrap: str, root: Root, writable: Writable, *, network: Network, userns: bool = True, first: list[str] | None = None
+    bwrap: str,
+    root: Root,
+    writable: Writable,
+    *,
+    network: NetworkMode,
+    userns: bool = True,
+    first: list[str] | None = None,
 ) -> list[str]:
     """Builds the command line.
 

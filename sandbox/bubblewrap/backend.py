@@ -23,7 +23,7 @@ from sandbox.bubblewrap.store import ImageStore, leftovers
 from sandbox.bubblewrap.userns import UserMap, check_allowed, make_userns, user_map
 from sandbox.errors import SandboxError, SandboxUnavailableError
 from sandbox.image.bases import DEFAULT_BASES, BaseMap
-from sandbox.protocol import Capabilities, Image, Limits, Snapshot
+from sandbox.protocol import NO_NETWORK, Capabilities, Image, Limits, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ class BubblewrapBackend:
         return (await self._prepared()).run.path
 
     async def start(
-        self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = "none"
+        self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = NO_NETWORK
     ) -> BubblewrapSandbox:
         """See `SandboxBackend.start`."""
         ready = await self._prepared()
@@ -275,7 +275,7 @@ class BubblewrapBackend:
             self._spare = asyncio.create_task(self._new_userns(users))
 
     async def _start_for_build(self, root: Root, image: Image) -> BubblewrapSandbox:
-        return await self._start(await self._prepared(), root, image, Limits(), "none")
+        return await self._start(await self._prepared(), root, image, Limits(), NO_NETWORK)
 
     async def _start(
         self, ready: Ready, root: Root, image: Image, limits: Limits, network: Network
@@ -287,7 +287,7 @@ class BubblewrapBackend:
         writable.make(root)
         userns = await self._take_userns(ready.users)
         name = f"{ready.run.name}-{number}"
-        arguments = bwrap_arguments(ready.bwrap, root, writable, network=network)
+        arguments = bwrap_arguments(ready.bwrap, root, writable, network=network.mode)
         starting = Starting(self._launcher, userns, patience=self._start_timeout)
         cgroup = Cgroup()
         try:
@@ -307,7 +307,9 @@ class BubblewrapBackend:
             name,
             image,
             limits,
+            network,
             parts,
+            backend=self,
             body=self._exec_body(ready, limits, number),
             on_stop=self._stopped,
             freeze=lambda written, of: asyncio.ensure_future(self._freeze(written, of)),

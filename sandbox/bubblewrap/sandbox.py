@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from sandbox.bubblewrap.backend import BubblewrapBackend
     from sandbox.bubblewrap.capture import OutputPipe
     from sandbox.bubblewrap.cgroup import Cgroup
     from sandbox.bubblewrap.client import Launcher
     from sandbox.bubblewrap.roots import Root, Writable
     from sandbox.bubblewrap.wire import Body
-    from sandbox.protocol import ExecResult, Image, Limits
+    from sandbox.protocol import ExecResult, Image, Limits, Network
 
 _MAX_UPLOAD = 8 << 30
 
@@ -60,7 +61,9 @@ class BubblewrapSandbox:
         name: Its id.
         image: What it was started from.
         limits: What it may use.
+        network: What it may reach.
         parts: What it is made of.
+        backend: Who made it.
         body: Fields of every command's request: limits of a process, whether there are several users.
         on_stop: Told when it has stopped.
         freeze: Writes a snapshot of it.
@@ -71,8 +74,10 @@ class BubblewrapSandbox:
         name: str,
         image: Image,
         limits: Limits,
+        network: Network,
         parts: Parts,
         *,
+        backend: BubblewrapBackend,
         body: Body,
         on_stop: Callable[[BubblewrapSandbox], None],
         freeze: Callable[[list[list[str]], Parts], asyncio.Future[str]],
@@ -80,6 +85,8 @@ class BubblewrapSandbox:
         self._name = name
         self._image = image
         self._limits = limits
+        self._network = network
+        self._backend = backend
         self.parts = parts
         self._body = body
         self._on_stop = on_stop
@@ -96,6 +103,21 @@ class BubblewrapSandbox:
     def image(self) -> Image:
         """See `Sandbox.image`."""
         return self._image
+
+    @property
+    def limits(self) -> Limits:
+        """See `Sandbox.limits`."""
+        return self._limits
+
+    @property
+    def network(self) -> Network:
+        """See `Sandbox.network`."""
+        return self._network
+
+    @property
+    def backend(self) -> BubblewrapBackend:
+        """See `Sandbox.backend`."""
+        return self._backend
 
     async def exec(
         self,

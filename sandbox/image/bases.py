@@ -17,7 +17,6 @@ from sandbox.task.phase import resolved_env
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sandbox.protocol import Limits
     from sandbox.task import Task
 
 LIBRARY_IMAGE = "python:3.12-bookworm"
@@ -158,11 +157,3 @@ def _as_dict(step: Place | Unpack) -> dict[str, object]:
         "owner": step.owner,
         "entries": [dict(zip(entry.__slots__, entry.row(), strict=True)) for entry in step.entries],
     }
-
-
-def task_limits(task: Task, limits: Limits) -> Limits:
-    """`limits` with what the task's `[environment]` sets: `memory_mb` and `cpus`."""
-    environment = task.config.environment
-    memory = limits.memory_mb if environment.memory_mb is None else environment.memory_mb
-    cpus = limits.cpus if environment.cpus is None else float(environment.cpus)
-    return replace(limits, memory_mb=memory, cpus=cpus)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.backends import load_backend
 from sandbox.errors import SandboxError, TaskError
+from sandbox.protocol import Network
 from sandbox.rooms import rooms_problem
 from sandbox.sandboxes import Sandboxes
 from sandbox.task import Task
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _trial(options: argparse.Namespace, backend: SandboxBackend) -> TrialResult:
     task = Task.read(options.task)
     try:
-        async with Sandboxes(backend).running(task, network=options.network) as sandbox:
+        async with Sandboxes(backend).running(task, network=Network(options.network)) as sandbox:
             return await (run_reference if options.agent == "oracle" else run_noop)(task, sandbox)
     finally:
         await backend.close()

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox import task_files
 from sandbox.errors import TaskError
 from sandbox.task import Task
+from sandbox.task import files as task_files
 
-FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+FOREIGN = Path(__file__).parents[2] / "data" / "foreign"
 
 MINIMAL: dict[str, bytes] = {
     "task.toml": b'schema_version = "1.4"\n\n[task]\nname = "demo/copy"  # as in the registry\n\n[agent]\ntimeout_sec = 60\n',

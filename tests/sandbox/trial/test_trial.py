@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox import trial
 from sandbox.task import Task
 from sandbox.task.reference import edited_files, solved_steps
+from sandbox.trial import __main__ as trial
 from sandbox.trial.result import meets, roll_up
 from sandbox.trial.steps import run_noop, run_reference
 from sandbox.verification.reward import Reward
