@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from sandbox.protocol import SandboxBackend
 
 ENTRY_POINTS = "envolve.sandboxes"
-_BUILT_IN = {"bubblewrap": "sandbox.bubblewrap.backend:BubblewrapBackend"}
-_NOT_BUILT_YET = {"docker": "docker", "e2b": "e2b"}
+_BUILT_IN = {
+    "bubblewrap": "sandbox.bubblewrap.backend:BubblewrapBackend",
+    "docker": "sandbox.docker.backend:DockerBackend",
+    "e2b": "sandbox.e2b.backend:E2BBackend",
+    "local": "sandbox.local.backend:LocalBackend",
+}
+_EXTRAS = {"docker": "docker", "e2b": "e2b"}
 
 
 def load_backend(name: str = "bubblewrap", *, base: Sequence[str] = (), **options: object) -> SandboxBackend:
     """Makes a back end.
 
     Args:
-        name: `bubblewrap`, a name that an installed package registers in the entry-point group `envolve.sandboxes`, or
+        name: `bubblewrap`, `docker`, `e2b`, `local`, a name that an installed package registers in the entry-point group `envolve.sandboxes`, or
             `module:Class`.
         base: What `FROM` stands for, as rules IMAGE=DIR, IMAGE=TAR or IMAGE=host.
         options: Handed to the class as they are.
@@ -42,16 +47,16 @@ def backend_class(name: str) -> Callable[..., SandboxBackend]:
     """
     reference = name if ":" in name else _BUILT_IN.get(name) or _registered().get(name)
     if reference is None:
-        if name in _NOT_BUILT_YET:
-            raise SandboxUnavailableError(
-                f"the {name} back end is not built yet; use bubblewrap, or bring your own by module:Class"
-            )
         known = ", ".join(sorted({*_BUILT_IN, *_registered()}))
         raise SandboxUnavailableError(f"no sandbox back end {name!r}; known: {known}, or give module:Class")
     module, _, attribute = reference.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
+        if name in _EXTRAS and error.name and error.name.split(".")[0] == name:
+            raise SandboxUnavailableError(
+                f"the {name} back end needs the package {error.name}: pip install 'envolve[{_EXTRAS[name]}]'"
+            ) from error
         raise SandboxUnavailableError(f"the back end {name} cannot be imported: {error}") from error
     except AttributeError as error:
         raise SandboxUnavailableError(f"the back end {name}: {module} has no {attribute!r}") from error
