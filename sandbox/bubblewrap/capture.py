@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CHUNK = 1 << 16
 _CHUNKS_AT_ONCE = 16
@@ -60,9 +64,11 @@ class OutputPipe:
 
     Args:
         limit: Bytes kept.
+        tell: Told of each piece as it comes.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, tell: Callable[[bytes], None] | None = None) -> None:
+        self._tell = tell
         self._fd, self.theirs = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._fd, False)
         self.capture = Capture(limit)
@@ -111,6 +117,8 @@ class OutputPipe:
                 return
             if self._capturing:
                 self.capture.feed(data)
+                if self._tell is not None:
+                    self._tell(data)
         if not self._capturing:
             self._loop.remove_reader(self._fd)
             self._loop.call_later(_IDLE_DRAIN_SECONDS, self._resume)

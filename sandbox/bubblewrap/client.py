@@ -51,6 +51,15 @@ class Answer:
         while await self.next() is not None:
             pass
 
+    def over(self) -> bool:
+        """Whether that is so already; what has come of answers is thrown away."""
+        try:
+            while self._channel.recv(wire.MAX_REPORT):
+                pass
+        except BlockingIOError:
+            return False
+        return True
+
     def close(self) -> None:
         """Stops listening."""
         self._channel.close()
@@ -145,6 +154,13 @@ class Launcher:
             SandboxError: The operation failed in another way.
             SandboxLostError: Nobody answered, or the sandbox is gone.
         """
+        return (await self._asked(op, fds, body))[1]
+
+    async def ask(self, op: str, fds: dict[str, int], **body: object) -> wire.Body:
+        """The same for what the answer says."""
+        return (await self._asked(op, fds, body))[0]
+
+    async def _asked(self, op: str, fds: dict[str, int], body: wire.Body) -> tuple[wire.Body, list[int]]:
         answer = await self.post(op, fds, **body)
         try:
             body_back = await answer.next()
@@ -153,7 +169,7 @@ class Launcher:
         if body_back is None:
             raise SandboxLostError(f"{op}: no answer; the process that did it was killed from outside")
         raise_error(op, body_back)
-        return answer.descriptors
+        return body_back, answer.descriptors
 
     async def close(self) -> None:
         """Ends the launcher, and with it every sandbox it started."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox.bubblewrap.capture import InputPipe, OutputPipe
@@ -12,10 +13,11 @@ from sandbox.errors import SandboxLostError, UnsupportedTaskError
 from sandbox.protocol import ExecResult
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from sandbox.bubblewrap.client import Answer, Launcher
     from sandbox.bubblewrap.wire import Body
+    from sandbox.protocol import Stream
 
 _KILLED = 128 + 9
 _GRACE_SECONDS = 0.1
@@ -44,13 +46,27 @@ class RunningCommand:
         place: Where it runs.
         output_bytes: Bytes kept of each output.
         stdin: What it is fed; `None` for nothing at all.
+        on_output: Told of each piece of output.
     """
 
-    def __init__(self, place: Place, output_bytes: int, stdin: bytes | None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        output_bytes: int,
+        stdin: bytes | None,
+        on_output: Callable[[Stream, bytes], None] | None = None,
+    ) -> None:
         self._place = place
-        self._outputs = (OutputPipe(output_bytes), OutputPipe(output_bytes))
+        tell = (partial(on_output, "stdout"), partial(on_output, "stderr")) if on_output else (None, None)
+        self._outputs = (OutputPipe(output_bytes, tell[0]), OutputPipe(output_bytes, tell[1]))
         self._input = None if stdin is None else InputPipe(stdin)
         self._keeper: int | None = None
+        self._cut_off = ""
+        self.rest: Answer | None = None
+
+    def cut_off(self, reason: str) -> None:
+        """Has the result say why the command is about to be killed by us."""
+        self._cut_off = reason
 
     async def run(self, body: Body, timeout: float) -> ExecResult:
         """Starts it and waits for its end.
@@ -60,7 +76,7 @@ class RunningCommand:
             UnsupportedTaskError: The user cannot be had.
         """
         loop = asyncio.get_running_loop()
-        answer = await self._start(body)
+        answer = self.rest = await self._start(body)
         started = loop.time()
         timed_out = False
         try:
@@ -74,21 +90,29 @@ class RunningCommand:
             raise
         finally:
             seconds = loop.time() - started
-            answer.close()
             if self._input:
                 self._input.close()
         if exit_code is None:
             exit_code = await self._without_keeper()
+        if timed_out or answer.over():
+            answer.close()
+            self.rest = None
         await self._settle()
         out, err = (pipe.capture for pipe in self._outputs)
-        return ExecResult(out.result(), err.result(), exit_code, timed_out, out.truncated or err.truncated, seconds)
+        note = b""
+        if self._cut_off:
+            exit_code, note = _KILLED, f"\n[killed with all that ran in this sandbox: {self._cut_off}]\n".encode()
+        cut = out.truncated or err.truncated
+        return ExecResult(out.result(), err.result() + note, exit_code, timed_out, cut, seconds)
 
     def leftovers(self) -> list[OutputPipe]:
         """Pipes that background processes still hold."""
         return [pipe for pipe in self._outputs if not pipe.ended.done()]
 
     def close(self) -> None:
-        """Closes every pipe."""
+        """Closes every pipe and stops listening."""
+        if self.rest is not None:
+            self.rest.close()
         for pipe in self._outputs:
             pipe.close()
         if self._input:

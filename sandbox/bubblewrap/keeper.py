@@ -29,7 +29,6 @@ COMMON_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT)
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 _MAX_ACCOUNT_FILE = 1 << 20
-_MAX_OPEN_FILES = 65536
 
 
 class UserError(Exception):
@@ -164,7 +163,7 @@ def _enter_limits(body: wire.Body, fds: dict[str, int]) -> None:
             os.write(fd, b"0")
     limits = body["rlimits"]
     assert isinstance(limits, dict)  # noqa: S101 - written by the host
-    for name, wanted in {**limits, "CORE": 0, "NOFILE": _MAX_OPEN_FILES}.items():
+    for name, wanted in {**limits, "CORE": 0}.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -200,7 +199,10 @@ def _start(body: wire.Body, fds: dict[str, int], home: str) -> tuple[int, int]:
         raise ValueError("it is empty")
     stdin = fds["stdin"] if "stdin" in fds else os.open("/dev/null", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     os.set_blocking(stdin, True)
+    streams: list[tuple[object, ...]]
     streams = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((stdin, fds["stdout"], fds["stderr"]))]
+    if "terminal" in body:  # a session leader that opens a terminal gets it as its controlling one
+        streams = [(os.POSIX_SPAWN_OPEN, 0, f"/proc/self/fd/{stdin}", os.O_RDWR, 0), *streams]
     failure: OSError = FileNotFoundError(2, "command not found")
     for program in _candidates(str(command[0]), str(env["PATH"])):
         try:

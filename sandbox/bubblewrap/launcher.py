@@ -12,10 +12,25 @@ import _socket
 import fcntl
 import gc
 import os
+import resource
 import select
 import sys
 
-from sandbox.bubblewrap import keeper, layers, namespaces, processes, syscalls, transfer, wire
+from sandbox.bubblewrap import (
+    archives,
+    changes,
+    gateway,
+    keeper,
+    layers,
+    listening,
+    measuring,
+    namespaces,
+    processes,
+    syscalls,
+    transfer,
+    unpacking,
+    wire,
+)
 
 TYPE_CHECKING = False  # `typing` would only make this process larger, and every fork slower
 if TYPE_CHECKING:
@@ -26,21 +41,31 @@ _WAITING_CHILDREN = 4
 _QUIET_MILLISECONDS = 10
 _HIGH_DESCRIPTOR = 64
 _SIGNALS = 65
+_MAX_DEPTH = 1 << 20
 
 _OPERATIONS: dict[str, Callable[[wire.Body, dict[str, int]], None]] = {
     "exec": keeper.run,
     "kill_all": processes.kill_all,
     "kill_tree": processes.kill_tree,
     "userns": namespaces.make,
+    "listen": listening.listen,
+    "attach": gateway.attach,
     "freeze": layers.freeze,
     "remove": layers.remove,
+    "measure": measuring.measure,
     "read": transfer.read,
     "write": transfer.write,
     "remake": transfer.remake,
+    "remove_inside": transfer.remove,
     "upload": transfer.upload,
     "download": transfer.download,
     "place": transfer.place,
     "unpack": transfer.unpack,
+    "pack": archives.pack,
+    "unpack_over": archives.unpack_over,
+    "lay": unpacking.lay,
+    "pack_root": unpacking.pack_root,
+    "changes": changes.changes,
 }
 
 
@@ -52,6 +77,7 @@ def main() -> None:
     syscalls.name_process(b"envolve")
     syscalls.undumpable()
     os.umask(0o022)
+    _allow_depth()
     for number in range(1, _SIGNALS):
         if _signal.getsignal(number) == _signal.SIG_IGN:  # by `nohup`, say: commands would inherit it
             _signal.signal(number, _signal.SIG_DFL)
@@ -65,6 +91,13 @@ def main() -> None:
     gc.disable()
     gc.freeze()
     _serve(channel)
+
+
+def _allow_depth() -> None:
+    """Trees of any depth can be walked: an agent may make one that nobody could remove otherwise."""
+    sys.setrecursionlimit(_MAX_DEPTH)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _serve(channel: _socket.socket) -> None:

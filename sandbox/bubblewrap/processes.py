@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found] # `signal` wraps all in enums, at a price for each fork
 import os
+import time
 
 from sandbox.bubblewrap import syscalls, wire
 
@@ -14,7 +15,7 @@ _ATTEMPTS = 50
 def kill_all(body: wire.Body, fds: dict[str, int]) -> None:
     """Kills every process of a sandbox but its first, at once: a fork bomb cannot outrun `kill(-1)`.
 
-    The killing process is itself inside and can be killed by a racing one: then it is tried again.
+    Reports how many of them commands had started.
     """
     del body
     syscalls.setns(fds["init"], syscalls.CLONE_NEWUSER)
@@ -22,24 +23,52 @@ def kill_all(body: wire.Body, fds: dict[str, int]) -> None:
 
 
 def _kill_inside(fds: dict[str, int]) -> None:
-    syscalls.setns(fds["init"], syscalls.CLONE_NEWPID)
+    """Kills from inside, where `kill(-1)` means the sandbox; a racing killer there can kill ours: then once more."""
+    syscalls.join(fds["init"], syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
     syscalls.undumpable()
+    counted, count = os.pipe()
     for _ in range(_ATTEMPTS):
         inside = os.fork()
         if not inside:
-            _kill_everything()
+            _kill_everything(count)
         if os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1]) == 0:
             break
-    wire.report(fds["report"], done=True)
+    os.close(count)
+    numbers = os.read(counted, 1 << 12).split()
+    wire.report(fds["report"], done=True, killed=max((int(number) for number in numbers), default=0))
 
 
-def _kill_everything() -> None:
+def _kill_everything(count: int) -> None:
     try:
-        os.kill(-1, _signal.SIGKILL)
+        os.write(count, b"%d " % len(_started()))
+        for attempt in range(_PASSES):
+            os.kill(-1, _signal.SIGKILL)
+            if not _started():
+                break
+            time.sleep(min(0.001 * (attempt + 1), 0.05))
     except ProcessLookupError:
         pass
     finally:
         os._exit(0)
+
+
+def _started() -> list[str]:
+    """Living processes that a command started, by the sandbox's own /proc.
+
+    Those that came in from outside, the keepers and this one, have no parent here.
+    """
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdecimal() or entry == "1":
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except OSError:
+            continue
+        if state not in b"ZX" and parent != b"0":
+            found.append(entry)
+    return found
 
 
 def kill_tree(body: wire.Body, fds: dict[str, int]) -> None:

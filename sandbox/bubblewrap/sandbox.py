@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import marshal
 import os
+import posixpath
 import select
 import signal
 from contextlib import suppress
@@ -12,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from sandbox.bubblewrap.client import readable
 from sandbox.bubblewrap.command import Place, RunningCommand, closing
+from sandbox.bubblewrap.interacting import interact
+from sandbox.bubblewrap.janitor import measured
 from sandbox.bubblewrap.roots import part
 from sandbox.errors import SandboxLostError, TransferError
-from sandbox.protocol import Snapshot
+from sandbox.protocol import Change, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +27,15 @@ if TYPE_CHECKING:
     from sandbox.bubblewrap.backend import BubblewrapBackend
     from sandbox.bubblewrap.capture import OutputPipe
     from sandbox.bubblewrap.cgroup import Cgroup
-    from sandbox.bubblewrap.client import Launcher
-    from sandbox.bubblewrap.roots import Root, Writable
+    from sandbox.bubblewrap.client import Answer, Launcher
+    from sandbox.bubblewrap.networking import Access, Networks
+    from sandbox.bubblewrap.roots import Writable
+    from sandbox.bubblewrap.snapshots import Stand
     from sandbox.bubblewrap.wire import Body
-    from sandbox.protocol import ExecResult, Image, Limits, Network
+    from sandbox.protocol import ExecResult, Image, Limits, Network, Stream
 
 _MAX_UPLOAD = 8 << 30
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Parts:
 
     Attributes:
         launcher: Does what must be done inside.
-        root: What it was stacked from.
+        stand: What it was started from.
         writable: What takes its writes.
         cgroup: Its control groups.
         init: Process descriptor of its first process.
@@ -46,7 +53,7 @@ class Parts:
     """
 
     launcher: Launcher
-    root: Root
+    stand: Stand
     writable: Writable
     cgroup: Cgroup
     init: int
@@ -91,7 +98,11 @@ class BubblewrapSandbox:
         self._body = body
         self._on_stop = on_stop
         self._freeze = freeze
+        self._running: set[RunningCommand] = set()
+        self._cutting = asyncio.Lock()
         self._leftovers: list[OutputPipe] = []
+        self._rests: list[Answer] = []
+        self._access: Access | None = None
         self._stopping: asyncio.Task[None] | None = None
 
     @property
@@ -129,21 +140,65 @@ class BubblewrapSandbox:
         user: str | int | None = None,
         timeout: float | None = None,
         clean_env: bool = False,
+        on_output: Callable[[Stream, bytes], None] | None = None,
     ) -> ExecResult:
         """See `Sandbox.exec`."""
         self._check()
         place = Place(self.parts.launcher, self._exec_fds(), self._body)
-        body: Body = {
-            "command": command if isinstance(command, str) else list(command),
-            "cwd": cwd or self._image.workdir or "/",
-            "env": {**({} if clean_env else self._image.env), **(env or {})},
-            "user": self._image.user if user is None else str(user),
-        }
-        running = RunningCommand(place, self._limits.output_bytes, stdin)
-        result = await closing(running, running.run(body, self._limits.timeout if timeout is None else timeout))
+        body = self._request(command, cwd, {} if clean_env else self._image.env, env, user)
+        running = RunningCommand(place, self._limits.output_bytes, stdin, on_output)
+        async with self._cutting:  # a command that starts now would be killed for what another has done
+            self._running.add(running)
+        try:
+            result = await closing(running, running.run(body, self._limits.timeout if timeout is None else timeout))
+        finally:
+            self._running.discard(running)
         self._body["harden"] = False
+        self._drop_ended()
+        if running.rest is not None:
+            self._rests.append(running.rest)
         self._leftovers = [pipe for pipe in self._leftovers if not pipe.ended.done()] + running.leftovers()
         return result
+
+    async def interact(
+        self,
+        command: str | Sequence[str],
+        *,
+        terminal_fd: int,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | int | None = None,
+    ) -> int:
+        """See `sandbox.interactive.Interactive`."""
+        self._check()
+        place = Place(self.parts.launcher, self._exec_fds(), self._body)
+        body = self._request(command, cwd, self._image.env, env, user)
+        return await interact(place, body, terminal_fd)
+
+    async def connect(self, networks: Networks) -> None:
+        """Makes its way out, if its network has one; before its first command.
+
+        Raises:
+            SandboxError: It can't be made.
+        """
+        self._access = await networks.open(self._network, self.parts.init)
+
+    def busy(self) -> bool:
+        """Whether a command runs, or something lives on that one has started."""
+        self._drop_ended()
+        return self._stopping is None and bool(self._running or self._rests)
+
+    async def written_bytes(self) -> int:
+        """What it holds of the disk: all it has written, and deleted files that a process has still open."""
+        fds = {"init": self.parts.init, "userns": self.parts.userns}
+        return (await measured(self.parts.launcher, fds, [str(self.parts.writable.folder)]))[0]
+
+    async def cut_off(self, reason: str) -> None:
+        """Kills all its processes; results of commands say why."""
+        async with self._cutting:
+            for command in self._running:
+                command.cut_off(reason)
+            await self.kill_processes()
 
     async def upload(self, source: Path, target: str) -> None:
         """See `Sandbox.upload`."""
@@ -189,9 +244,69 @@ class BubblewrapSandbox:
         except OSError as error:
             raise TransferError(f"remaking {path}: {error}") from error
 
-    async def kill_processes(self) -> None:
+    async def remove(self, path: str) -> None:
+        """See `Sandbox.remove`."""
+        try:
+            await self._call("remove_inside", path=path)
+        except OSError as error:
+            raise TransferError(f"removing {path}: {error}") from error
+
+    async def changed_files(self, under: Sequence[str] = ("/",)) -> tuple[Change, ...]:
+        """See `Sandbox.changed_files`; the harness' own writes are among them."""
+        self._check()
+        root, stand = self.parts.stand.root, self.parts.stand
+        frozen = () if stand.frozen is None else (stand.frozen,)
+        mounts = []
+        for mount, lowers in root.base:
+            written = [self.parts.writable.upper(mount), *(layer / part(mount) for layer in frozen)]
+            layers = [layer / part(mount) for layer in reversed(root.layers[: stand.image_layers])]
+            mounts.append([mount, [str(folder) for folder in written], [str(f) for f in (*layers, *reversed(lowers))]])
+        paths = [posixpath.normpath(f"/{path.lstrip('/')}") for path in under]
+        memory = os.memfd_create("changes", os.MFD_CLOEXEC)
+        try:
+            fds = {"userns": self.parts.userns, "out": memory}
+            await self.parts.launcher.call("changes", fds, mounts=mounts, under=paths)
+            rows = marshal.loads(os.pread(memory, os.fstat(memory).st_size, 0))  # noqa: S302 - our own launcher's
+        finally:
+            os.close(memory)
+        return tuple(Change(path, kind) for path, kind in rows)
+
+    async def pack(self, paths: Sequence[str], target: Path, *, max_bytes: int = 1 << 30) -> None:
+        """See `Sandbox.pack`."""
+        folder = _open_parent(target)
+        aside = f".{target.name}.part"
+        try:
+            out = os.open(aside, _NEW, 0o600, dir_fd=folder)
+            try:
+                await self._call("pack", {"out": out}, paths=list(paths), max_bytes=max_bytes)
+            finally:
+                os.close(out)
+            os.rename(aside, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise TransferError(f"packing to {target}: {error}") from error
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(aside, dir_fd=folder)
+            os.close(folder)
+
+    async def unpack(self, archive: Path) -> None:
+        """See `Sandbox.unpack`."""
+        try:
+            opened = os.open(archive, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise TransferError(f"unpacking {archive}: {error.strerror}") from error
+        try:
+            await self._call("unpack_over", {"archive": opened})
+        except OSError as error:
+            raise TransferError(f"unpacking {archive}: {error}") from error
+        finally:
+            os.close(opened)
+
+    async def kill_processes(self) -> int:
         """See `Sandbox.kill_processes`."""
-        await self._call("kill_all")
+        self._check()
+        answer = await self.parts.launcher.ask("kill_all", {"init": self.parts.init})
+        return int(str(answer["killed"]))
 
     async def snapshot(self) -> Snapshot:
         """See `Sandbox.snapshot`; what a process writes meanwhile may be in it or not."""
@@ -200,11 +315,14 @@ class BubblewrapSandbox:
         return Snapshot(reference, self._image)
 
     def written(self) -> list[list[str]]:
-        """For each mount point: its name in a layer, the folder that took the writes, the same of the last layer."""
-        last = self.parts.root.layers[-1] if self.parts.root.layers else None
+        """For each mount point: its name in a layer, the folder that took the writes, the same of the snapshot's layer.
+
+        The last is "" in a sandbox of an image: a layer frozen from these rows goes on top of the image's own.
+        """
+        frozen = self.parts.stand.frozen
         return [
-            [part(mount), str(self.parts.writable.upper(mount)), str(last / part(mount)) if last else ""]
-            for mount, _lowers in self.parts.root.base
+            [part(mount), str(self.parts.writable.upper(mount)), str(frozen / part(mount)) if frozen else ""]
+            for mount, _lowers in self.parts.stand.root.base
         ]
 
     async def stop(self) -> None:
@@ -221,6 +339,10 @@ class BubblewrapSandbox:
         await readable(parts.init)  # a first process is dead only when all others of its name space are
         for pipe in self._leftovers:
             pipe.close()
+        for rest in self._rests:
+            rest.close()
+        if self._access is not None:
+            await self._access.close()
         self._on_stop(self)
         os.close(parts.init)
         os.close(parts.userns)
@@ -232,6 +354,28 @@ class BubblewrapSandbox:
     def _exec_fds(self) -> dict[str, int]:
         joins = {f"cgroup{number}": fd for number, fd in enumerate(self.parts.cgroup.joins)}
         return {"init": self.parts.init, **joins}
+
+    def _request(
+        self,
+        command: str | Sequence[str],
+        cwd: str | None,
+        image_env: Mapping[str, str],
+        env: Mapping[str, str] | None,
+        user: str | int | None,
+    ) -> Body:
+        proxies = {} if self._access is None else self._access.env
+        return {
+            "command": command if isinstance(command, str) else list(command),
+            "cwd": cwd or self._image.workdir or "/",
+            "env": {**image_env, **proxies, **(env or {})},
+            "user": self._image.user if user is None else str(user),
+        }
+
+    def _drop_ended(self) -> None:
+        """Stops listening to commands of which nothing is left."""
+        for rest in [rest for rest in self._rests if rest.over()]:
+            rest.close()
+            self._rests.remove(rest)
 
     def _alive(self) -> bool:
         if self._stopping is not None:

@@ -96,7 +96,7 @@ def host_items(etc: Path = Path("/etc"), root: Path = Path("/")) -> dict[str, It
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         place = root / name
         if place.is_symlink():
-            items[name] = Item(link=os.readlink(place).lstrip("/"))  # noqa: PTH115 - the text, relative to /
+            items[name] = Item(link=os.readlink(place).lstrip("/"))
         elif place.is_dir():
             items[name] = Item(0o755)
     for path in list(items):
@@ -179,7 +179,7 @@ def _copy_public(source: Path, path: str, items: dict[str, Item], depth: int) ->
     try:
         status = source.lstat()
         if stat.S_ISLNK(status.st_mode):
-            items[path] = Item(link=os.readlink(source))  # noqa: PTH115 - the text
+            items[path] = Item(link=os.readlink(source))
         elif stat.S_ISDIR(status.st_mode) and depth and status.st_mode & stat.S_IROTH:
             items[path] = Item(0o755)
             for below in sorted(source.iterdir()):

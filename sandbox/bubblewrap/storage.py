@@ -102,6 +102,14 @@ def dead_run_directories(roots: list[Path]) -> list[Path]:
     return dead
 
 
+def owner_of(run: Path) -> int:
+    """The process id in a run directory's owner file; 0 when it cannot be read."""
+    try:
+        return int(json.loads((run / OWNER_FILE).read_text())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
 def _is_owned(path: Path) -> bool:
     try:
         owner = json.loads((path / OWNER_FILE).read_text())

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import hashlib
     import tarfile
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
 
 
@@ -46,35 +46,49 @@ class Budget:
             raise RefusedError(f"{path}: more than {self.limit} bytes in all")
 
 
-def _join(fds: dict[str, int]) -> None:
+def join(fds: dict[str, int]) -> None:
+    """Joins the sandbox's mounts, as its root."""
     syscalls.join(fds["init"], syscalls.CLONE_NEWUSER | syscalls.CLONE_NEWNS)
 
 
 def read(body: wire.Body, fds: dict[str, int]) -> None:
     """Sends one plain file of the sandbox through the descriptor `out`."""
-    _join(fds)
+    join(fds)
     path, budget = str(body["path"]), Budget(int(str(body["max_bytes"])))
-    source = _open_plain(path, None)
+    source = open_plain(path, None)
     _copy_bytes(source, fds["out"], path, budget)
     wire.report(fds["report"], done=True)
 
 
 def write(body: wire.Body, fds: dict[str, int]) -> None:
     """Writes one file of the sandbox from the descriptor `content`: a new file, moved over what is there."""
-    _join(fds)
+    join(fds)
     path = str(body["path"])
-    folder, name = _open_parent(path)
+    folder, name = open_parent(path)
     _write_file(fds["content"], folder, name, mode=int(str(body["mode"])), budget=Budget(1 << 62))
     wire.report(fds["report"], done=True)
 
 
 def remake(body: wire.Body, fds: dict[str, int]) -> None:
     """Puts an empty folder where anything or nothing was."""
-    _join(fds)
-    folder, name = _open_parent(str(body["path"]))
+    join(fds)
+    folder, name = open_parent(str(body["path"]))
     remove_tree(name, dir_fd=folder)
     os.mkdir(name, dir_fd=folder)
     os.chmod(name, int(str(body["mode"])), dir_fd=folder)
+    wire.report(fds["report"], done=True)
+
+
+def remove(body: wire.Body, fds: dict[str, int]) -> None:
+    """Removes whatever is at a path; nothing there is fine."""
+    join(fds)
+    parent, name = split(str(body["path"]))
+    try:
+        folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    else:
+        remove_tree(name, dir_fd=folder)
     wire.report(fds["report"], done=True)
 
 
@@ -83,18 +97,18 @@ def upload(body: wire.Body, fds: dict[str, int]) -> None:
     source = str(body["source"])
     try:
         mode = os.lstat(source).st_mode
-        opened = os.open(source, _FOLDER if stat.S_ISDIR(mode) else _FILE)
+        opened = os.open(source, FOLDER if stat.S_ISDIR(mode) else _FILE)
     except FileNotFoundError as error:
         raise RefusedError(f"{source}: nothing there") from error
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
         raise RefusedError(f"{source}: neither a plain file nor a folder")
     if stat.S_ISDIR(mode):
         _check_links(opened, "")
-    _join(fds)
+    join(fds)
     budget = Budget(int(str(body["max_bytes"])))
-    folder, name = _open_parent(str(body["target"]))
+    folder, name = open_parent(str(body["target"]))
     if stat.S_ISDIR(mode):
-        _copy_tree(opened, _enter(folder, name), "", budget, inwards=True)
+        _copy_tree(opened, enter(folder, name), "", budget, inwards=True)
     else:
         run_bit = _run_bit(os.fstat(opened).st_mode)
         _write_file(opened, folder, name, mode=run_bit, budget=budget, replace_folder=True)
@@ -104,18 +118,18 @@ def upload(body: wire.Body, fds: dict[str, int]) -> None:
 def download(body: wire.Body, fds: dict[str, int]) -> None:
     """Copies a file or folder of the sandbox to the host folder behind the descriptor `folder`."""
     path, name = str(body["source"]), str(body["name"])
-    _join(fds)
+    join(fds)
     budget = Budget(int(str(body["max_bytes"])))
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RefusedError(f"{path}: nothing there") from error
     if stat.S_ISDIR(status.st_mode):
-        _copy_tree(os.open(path, _FOLDER), _enter(fds["folder"], name), path.rstrip("/") + "/", budget, inwards=False)
+        _copy_tree(os.open(path, FOLDER), enter(fds["folder"], name), path.rstrip("/") + "/", budget, inwards=False)
     elif stat.S_ISLNK(status.st_mode):
-        _write_link(os.readlink(path), fds["folder"], name)
+        write_link(os.readlink(path), fds["folder"], name)
     else:
-        source = _open_plain(path, None)
+        source = open_plain(path, None)
         _write_file(source, fds["folder"], name, mode=_run_bit(os.fstat(source).st_mode), budget=budget)
     wire.report(fds["report"], done=True)
 
@@ -129,7 +143,7 @@ def place(body: wire.Body, fds: dict[str, int]) -> None:
     import hashlib
 
     context = os.open(str(body["context"]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    _join(fds)
+    join(fds)
     owner, moment = _owner(str(body["owner"])), int(str(body["moment"]))
     entries = body["entries"]
     assert isinstance(entries, list)  # noqa: S101 - written by the host
@@ -142,9 +156,9 @@ def place(body: wire.Body, fds: dict[str, int]) -> None:
         if kind == "single" and os.path.isdir(target):
             target = f"{target}/{source.rpartition('/')[2]}"  # noqa: PLW2901 - into the folder
         _make_folders(os.path.dirname(target), None, (0, 0), moment)
-        folder, name = _open_parent(target)
+        folder, name = open_parent(target)
         if kind == "link":
-            _write_link(source, folder, name)
+            write_link(source, folder, name)
         else:
             checked = _open_below(context, source)
             _check_digest(checked, source, hashlib.sha256(), sha256)
@@ -170,7 +184,7 @@ def unpack(body: wire.Body, fds: dict[str, int]) -> None:
         codecs.lookup(encoding)
 
     if "init" in fds:
-        _join(fds)
+        join(fds)
         os.makedirs(str(body["target"]), exist_ok=True)
     else:
         syscalls.setns(fds["userns"], syscalls.CLONE_NEWUSER)
@@ -224,13 +238,23 @@ def _make_folders(path: str, mode: int | None, owner: tuple[int, int], moment: i
     os.utime(path, (moment, moment))
 
 
-def _open_parent(path: str) -> tuple[int, str]:
+def open_parent(path: str) -> tuple[int, str]:
     """Opens the folder that a path of the sandbox lies in, made when missing, and gives the last component."""
+    parent, name = split(path)
+    os.makedirs(parent, exist_ok=True)
+    return os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), name
+
+
+def split(path: str) -> tuple[str, str]:
+    """The folder a path lies in, and its last component.
+
+    Raises:
+        RefusedError: It is not absolute, or has no last component.
+    """
     parent, _, name = path.rstrip("/").rpartition("/")
     if name in ("", ".", "..") or not path.startswith("/"):
         raise RefusedError(f"{path}: not an absolute path of a file or folder")
-    os.makedirs(parent or "/", exist_ok=True)
-    return os.open(parent or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), name
+    return parent or "/", name
 
 
 def _open_below(folder: int, path: str) -> int:
@@ -238,16 +262,16 @@ def _open_below(folder: int, path: str) -> int:
     *parents, name = path.split("/")
     at = os.dup(folder)
     for parent in parents:
-        below = os.open(parent, _FOLDER, dir_fd=at)
+        below = os.open(parent, FOLDER, dir_fd=at)
         os.close(at)
         at = below
     try:
-        return _open_plain(name, at)
+        return open_plain(name, at)
     finally:
         os.close(at)
 
 
-def _open_plain(path: str, folder: int | None) -> int:
+def open_plain(path: str, folder: int | None) -> int:
     """Opens a plain file for reading; a link, a pipe or a device is refused before anything is read."""
     try:
         fd = os.open(path, _FILE, dir_fd=folder)
@@ -263,16 +287,16 @@ def _open_plain(path: str, folder: int | None) -> int:
     return fd
 
 
-def _enter(folder: int, name: str) -> int:
+def enter(folder: int, name: str) -> int:
     """Opens a folder to copy into: what is there under that name and is no folder, a link too, makes way."""
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
+        return os.open(name, FOLDER, dir_fd=folder)
     except FileNotFoundError:
         pass
     except (NotADirectoryError, OSError):
         remove_tree(name, dir_fd=folder)
     os.mkdir(name, 0o755, dir_fd=folder)
-    return os.open(name, _FOLDER, dir_fd=folder)
+    return os.open(name, FOLDER, dir_fd=folder)
 
 
 def _check_links(folder: int, inside: str) -> None:
@@ -286,13 +310,13 @@ def _check_links(folder: int, inside: str) -> None:
                 if link.startswith("/") or goal == ".." or goal.startswith("../"):
                     raise RefusedError(f"{path}: a link that leaves the folder ({link})")
             elif entry.is_dir(follow_symlinks=False):
-                below = os.open(entry.name, _FOLDER, dir_fd=folder)
+                below = os.open(entry.name, FOLDER, dir_fd=folder)
                 _check_links(below, path + "/")
                 os.close(below)
 
 
 def _copy_tree(source: int, target: int, inside: str, budget: Budget, *, inwards: bool) -> None:
-    """Copies what is in one open folder into another."""
+    """Copies what is in one open folder into another; what is no file, folder or link is left out on its way out."""
     with os.scandir(source) as entries:
         names = sorted(entry.name for entry in entries)
     for name in names:
@@ -300,16 +324,16 @@ def _copy_tree(source: int, target: int, inside: str, budget: Budget, *, inwards
         budget.take(len(name) + 64, path)
         mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode):
-            below, goal = os.open(name, _FOLDER, dir_fd=source), _enter(target, name)
+            below, goal = os.open(name, FOLDER, dir_fd=source), enter(target, name)
             _copy_tree(below, goal, path + "/", budget, inwards=inwards)
             os.close(below)
             os.close(goal)
         elif stat.S_ISLNK(mode):
-            _write_link(os.readlink(name, dir_fd=source), target, name)
+            write_link(os.readlink(name, dir_fd=source), target, name)
         elif stat.S_ISREG(mode):
-            file = _open_plain(name, source)
+            file = open_plain(name, source)
             _write_file(file, target, name, mode=_run_bit(mode), budget=budget, replace_folder=inwards)
-        elif not stat.S_ISSOCK(mode) or inwards:
+        elif inwards:
             raise RefusedError(f"{path}: a pipe, a socket or a device, not a plain file")
 
 
@@ -323,7 +347,7 @@ def _write_file(
     """Writes a new file beside and moves it over what is there; takes the descriptor `source`."""
     aside = f".{name[:200]}.{os.getpid()}.part"
     remove_tree(aside, dir_fd=folder)
-    target = os.open(aside, _NEW, 0o600, dir_fd=folder)
+    target = os.open(aside, NEW, 0o600, dir_fd=folder)
     try:
         _copy_bytes(source, target, name, budget)
         os.fchmod(target, mode)
@@ -337,7 +361,8 @@ def _write_file(
         os.close(source)
 
 
-def _write_link(link: str, folder: int, name: str) -> None:
+def write_link(link: str, folder: int, name: str) -> None:
+    """Makes a link in an open folder, in the place of what was there."""
     remove_tree(name, dir_fd=folder)
     os.symlink(link, name, dir_fd=folder)
 

@@ -46,6 +46,13 @@ class UserMap:
         return self.mode != "single"
 
     @property
+    def tag(self) -> str:
+        """Tells apart maps that give the same files different owners; "" where ids are themselves."""
+        if self.mode == "identity":
+            return ""
+        return f"u{os.geteuid()}" + (f".{self.subuid[0]}.{self.subgid[0]}" if self.mode == "range" else "")
+
+    @property
     def owns_host_files(self) -> bool:
         """Whether root inside is root outside, as far as file ownership goes."""
         return self.mode == "identity" or os.geteuid() == 0

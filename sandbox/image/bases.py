@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sandbox.errors import UnsupportedTaskError
+from sandbox.image.archives import is_layout
 from sandbox.image.context import FOLDER
-from sandbox.image.dockerfile import DOCKERFILE, Place, Recipe, Unpack, read_recipe
+from sandbox.image.dockerfile import DOCKERFILE, read_recipe
+from sandbox.image.recipe import ImageConfig, Recipe, Run, Step, Unpack
 from sandbox.task.phase import resolved_env
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sandbox.task import Task
 
@@ -30,7 +32,8 @@ class Base:
     """A root file system to build on.
 
     Attributes:
-        kind: `host` is this machine's /usr under a fresh skeleton, `dir` a root folder, `tar` an archive of one.
+        kind: `host` is this machine's /usr under a fresh skeleton, `dir` a root folder, `tar` an archive: of a root,
+            or of an image (`docker save`, OCI); an OCI layout that is a folder is one, too.
         path: The folder or archive; `None` for `host`.
     """
 
@@ -48,10 +51,10 @@ class Base:
             return cls("host")
         path = Path(text).expanduser().absolute()
         if path.is_dir():
-            return cls("dir", path)
+            return cls("tar" if is_layout(path) else "dir", path)
         if path.is_file():
             return cls("tar", path)
-        raise ValueError(f"{text!r} is neither `host` nor a root folder nor a tar archive of one")
+        raise ValueError(f"{text!r} is neither `host` nor a root folder, nor an archive of one, nor an OCI layout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +89,33 @@ class BaseMap:
         """The base of a name that is listed as it is."""
         return next((base for name, base in self.entries if name == canonical(image)), None)
 
+    def find(self, image: str) -> Base | None:
+        """The base of an image name, if any; `scratch`, which is no image, only where it is listed as it is."""
+        name = canonical(image)
+        matching = (base for rule, base in self.entries if fnmatch.fnmatchcase(name, rule))
+        return self.exact(image) or (None if image == "scratch" else next(matching, None))
+
     def resolve(self, image: str) -> Base:
         """The base of an image name.
 
         Raises:
             UnsupportedTaskError: None is listed; says how to list one.
         """
-        name = canonical(image)
-        found = self.exact(image) or next(
-            (base for rule, base in self.entries if fnmatch.fnmatchcase(name, rule)), None
-        )
+        found = self.find(image)
         if found is None:
-            raise UnsupportedTaskError(
-                f"the image {image} is not mapped to anything on this machine. Say what it stands for: "
-                f"--base {image}=DIR (an unpacked root file system), --base {image}=TAR (an archive of one, as "
-                f"`docker export` writes it), or --base {image}=host for this machine's own /usr, if that has the "
-                "tools the task wants. The docker back end pulls images by itself (--sandbox docker)"
-            )
+            raise not_mapped(image)
         return found
+
+
+def not_mapped(image: str) -> UnsupportedTaskError:
+    """The error for an image name that stands for nothing here."""
+    return UnsupportedTaskError(
+        f"the image {image} is not mapped to anything on this machine. Say what it stands for: "
+        f"--base {image}=DIR (an unpacked root file system, or an OCI layout), --base {image}=TAR (what `docker save` "
+        f"or `docker export` writes), or --base {image}=host for this machine's own /usr, if that has the tools the "
+        f"task wants; or import it once: python -m sandbox.images import {image} ARCHIVE. Docker, Buildah and Podman "
+        "pull images by themselves; the docker back end does, too (--sandbox docker)"
+    )
 
 
 def canonical(image: str) -> str:
@@ -116,14 +128,13 @@ def canonical(image: str) -> str:
     return name
 
 
-def recipe_of(task: Task, bases: BaseMap) -> Recipe:
-    """The recipe of a task's environment: its Dockerfile, or the ready image it names.
+def ready_image(task: Task, bases: BaseMap) -> str:
+    """The ready image that stands for a task's whole environment, "" where its Dockerfile is to be built.
 
     A `docker_image` beats the Dockerfile where the map lists it by name; otherwise the Dockerfile, if there is one.
 
     Raises:
-        ImageError: The environment is wrong.
-        UnsupportedTaskError: It is more than a recipe can hold.
+        UnsupportedTaskError: One image is not all that the environment wants.
     """
     environment = task.config.environment
     for name in _COMPOSE:
@@ -135,24 +146,48 @@ def recipe_of(task: Task, bases: BaseMap) -> Recipe:
         raise UnsupportedTaskError(f"task.toml [environment] os = {environment.os!r}: this back end runs Linux only")
     if environment.gpus or environment.tpu:
         raise UnsupportedTaskError("task.toml [environment] gpus: this back end hands no accelerator into a sandbox")
-    ready = environment.docker_image
-    by_name = bool(ready) and (bases.exact(ready or "") is not None or not task.has(DOCKERFILE))
-    recipe = Recipe(ready or "") if by_name else read_recipe(task)
+    ready = environment.docker_image or ""
+    return ready if ready and (bases.exact(ready) is not None or not task.has(DOCKERFILE)) else ""
+
+
+def recipe_of(
+    task: Task, bases: BaseMap, config_of: Callable[[str], ImageConfig] = lambda _image: ImageConfig()
+) -> Recipe:
+    """The recipe of a task's environment: its Dockerfile, or the ready image it names.
+
+    Args:
+        task: Whose.
+        bases: Says which ready images are known by name.
+        config_of: Tells what the image that `FROM` names says of its commands.
+
+    Raises:
+        ImageError: The environment is wrong.
+        UnsupportedTaskError: It is more than a recipe can hold.
+    """
+    ready = ready_image(task, bases)
+    if ready:
+        config = config_of(ready)
+        recipe = Recipe(ready, (), dict(config.env), config.workdir, config.user)
+    else:
+        recipe = read_recipe(task, config_of)
+    environment = task.config.environment
     env = {**recipe.env, **resolved_env(environment.env)}
     return replace(recipe, env=env, workdir=environment.workdir or recipe.workdir)
 
 
 def recipe_key(recipe: Recipe, base: str) -> str:
     """A key that is the same for recipes that make the same files; variables and user are no part of it."""
-    steps = [[type(step).__name__, _as_dict(step)] for step in recipe.steps]
+    steps: list[object] = [[type(step).__name__, _as_dict(step)] for step in recipe.steps]
     text = json.dumps([_FORMAT, base, steps], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _as_dict(step: Place | Unpack) -> dict[str, object]:
+def _as_dict(step: Step) -> dict[str, object]:
     """What `dataclasses.asdict` gives, without copying every value of hundreds of entries."""
     if isinstance(step, Unpack):
         return {"source": step.source, "target": step.target, "sha256": step.sha256}
+    if isinstance(step, Run):
+        return {"command": step.command, "env": dict(step.env), "workdir": step.workdir, "user": step.user}
     return {
         "owner": step.owner,
         "entries": [dict(zip(entry.__slots__, entry.row(), strict=True)) for entry in step.entries],

@@ -1,112 +1,52 @@
-"""Reads a task's Dockerfile into a recipe: a base image, files to place, and settings.
+"""Reads a task's Dockerfile into a recipe: a base image, files to place, commands to run, and settings.
 
-Understood: `FROM` (one stage), `ARG`, `COPY` and `ADD` of local files (`--chown`, `--chmod`, globs, `.dockerignore`;
-`ADD` unpacks local archives), `ENV`, `WORKDIR`, `USER`. `CMD`, `ENTRYPOINT`, `EXPOSE`, `HEALTHCHECK`, `LABEL`, `SHELL`,
-`STOPSIGNAL` and `MAINTAINER` change nothing for a sandbox whose commands come from outside: read and left out.
-Everything else, `RUN` first of all, raises `UnsupportedTaskError` with its line.
+Understood: `FROM` (one stage), `ARG`, `COPY` and `ADD` of local files (`--chown`, `--chmod`, globs, `.dockerignore`,
+here-documents; `ADD` unpacks local archives), `RUN` (shell and exec form, here-documents, `SHELL`), `ENV`, `WORKDIR`,
+`USER`, `VOLUME` (its folder is made). `CMD`, `ENTRYPOINT`, `EXPOSE`, `HEALTHCHECK`, `LABEL`, `STOPSIGNAL`,
+`MAINTAINER` and `ONBUILD` change nothing for a sandbox whose commands come from outside: read and left out.
+Everything else (a second stage, `COPY --from`, remote sources, `RUN --mount`) raises `UnsupportedTaskError` with its
+line: only an image builder can do it, see `sandbox.image.engines`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
-import json
 import posixpath
 import re
 import tarfile
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from sandbox.errors import ImageError, UnsupportedTaskError
+from sandbox.errors import ImageError
 from sandbox.image.context import FOLDER, BuildContext
-from sandbox.image.words import expand, pairs, words
+from sandbox.image.instructions import DOCKERFILE, Instruction, instructions, json_words, unsupported
+from sandbox.image.recipe import DEFAULT_PATH, Entry, ImageConfig, Place, Recipe, Run, Step, Unpack
+from sandbox.image.words import expand, fill, pairs, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from sandbox.task import Task
 
-DOCKERFILE = f"{FOLDER}/Dockerfile"
+__all__ = ["DOCKERFILE", "Entry", "Instruction", "Place", "Recipe", "Run", "Unpack", "instructions", "read_recipe"]
+
 _WITHOUT_EFFECT = frozenset(
-    ("CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "SHELL", "STOPSIGNAL", "LABEL", "MAINTAINER", "COMMENT")
+    ("CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "LABEL", "MAINTAINER", "ONBUILD", "COMMENT")
 )
-_KNOWN = frozenset(("RUN", "VOLUME", "ONBUILD"))
-_FLAG = re.compile(r"--([a-z]+)(?:=(\S+))?\s+")
 _REMOTE = re.compile(r"(?:https?|ftp|git|ssh)://|git@")
-_HEREDOC = re.compile(r"<<-?[\"']?[A-Za-z_]")
-
-Kind = Literal["folder", "file", "single", "link"]
+_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One thing to place in the image.
-
-    Attributes:
-        kind: `single` is a file that goes *into* the target where that is a folder.
-        target: Absolute path in the image.
-        source: Path in the build context; of a link, what it points to.
-        mode: Permissions.
-        sha256: Of a file's bytes.
-    """
-
-    kind: Kind
-    target: str
-    source: str = ""
-    mode: int = 0o755
-    sha256: str = ""
-
-    def row(self) -> tuple[Kind, str, str, int, str]:
-        """Its fields in order."""
-        return self.kind, self.target, self.source, self.mode, self.sha256
+def _nothing_known(_image: str) -> ImageConfig:
+    return ImageConfig()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Entries placed together, in order, for one owner ("" is root)."""
-
-    entries: tuple[Entry, ...]
-    owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unpack:
-    """An archive of the context unpacked into a folder."""
-
-    source: str
-    target: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How an image is made.
-
-    Attributes:
-        image: What `FROM` names.
-        steps: What is done on top of it, in order.
-        env: Variables.
-        workdir: Working directory.
-        user: User of commands, "" for root.
-    """
-
-    image: str
-    steps: tuple[Place | Unpack, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    workdir: str = "/"
-    user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction: its line (from 1), its name in capitals, the rest."""
-
-    line: int
-    name: str
-    value: str
-
-
-def read_recipe(task: Task) -> Recipe:
+def read_recipe(task: Task, config_of: Callable[[str], ImageConfig] = _nothing_known) -> Recipe:
     """Reads `environment/Dockerfile`.
+
+    Args:
+        task: Whose.
+        config_of: Tells what the image that `FROM` names says of its commands: variables, working directory, user.
 
     Raises:
         ImageError: It is wrong: a file to copy is missing, a line cannot be read.
@@ -114,7 +54,7 @@ def read_recipe(task: Task) -> Recipe:
     """
     if not task.has(DOCKERFILE):
         raise ImageError(f"{DOCKERFILE}: missing, and task.toml names no [environment] docker_image")
-    reader = _Reader(task, BuildContext.of(task))
+    reader = _Reader(task, BuildContext.of(task), config_of)
     for instruction in instructions(task.read_text(DOCKERFILE)):
         try:
             reader.take(instruction)
@@ -123,41 +63,31 @@ def read_recipe(task: Task) -> Recipe:
     return reader.recipe()
 
 
-def instructions(text: str) -> list[Instruction]:
-    """Splits a Dockerfile into instructions; comments are left out."""
-    from dockerfile_parse import DockerfileParser
+def from_words(instruction: Instruction, args: dict[str, str]) -> tuple[str, str]:
+    """What a `FROM` names: an image, and the stage's name or "".
 
-    parser = DockerfileParser(fileobj=io.BytesIO(_joinable(text).encode()))
-    found = [
-        Instruction(int(row["startline"]) + 1, str(row["instruction"]).upper(), str(row["value"] or "").strip())
-        for row in parser.structure
-    ]
-    return [instruction for instruction in found if instruction.name != "COMMENT"]
-
-
-def _joinable(text: str) -> str:
-    """Makes blank lines within a continued instruction into comments: Docker skips them, the parser ends there."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    continued = False
-    for number, line in enumerate(lines):
-        if continued and not line.strip():
-            lines[number] = "#"
-        elif not line.lstrip().startswith("#"):
-            continued = line.rstrip().endswith("\\")
-    return "\n".join(lines)
+    Raises:
+        ValueError: It is neither IMAGE nor IMAGE AS NAME.
+    """
+    parts = words(instruction.flags()[1], args)
+    if not parts or not parts[0] or (len(parts) > 1 and (len(parts) != 3 or parts[1].upper() != "AS")):  # noqa: PLR2004
+        raise ValueError(f"{instruction.value!r} is not IMAGE or IMAGE AS NAME")
+    return parts[0], parts[2] if len(parts) > 1 else ""
 
 
 class _Reader:
-    def __init__(self, task: Task, context: BuildContext) -> None:
+    def __init__(self, task: Task, context: BuildContext, config_of: Callable[[str], ImageConfig]) -> None:
         self._task = task
         self._context = context
+        self._config_of = config_of
         self._image = ""
-        self._steps: list[Place | Unpack] = []
+        self._steps: list[Step] = []
         self._global_args: dict[str, str] = {}
         self._args: dict[str, str] = {}
         self._env: dict[str, str] = {}
         self._workdir = "/"
         self._user = ""
+        self._shell = ["/bin/sh", "-c"]
 
     def recipe(self) -> Recipe:
         """What has been read.
@@ -171,41 +101,52 @@ class _Reader:
 
     @property
     def _variables(self) -> dict[str, str]:
-        return {**self._args, **self._env}
+        """What `$NAME` stands for, and what `RUN` sees: a variable beats an argument of the same name."""
+        return {"PATH": DEFAULT_PATH, **self._args, **self._env}
 
     def take(self, instruction: Instruction) -> None:
         """Reads one instruction."""
-        name, value = instruction.name, instruction.value
+        name = instruction.name
         if name == "FROM":
             self._from(instruction)
         elif name == "ARG":
-            self._arg(value)
+            self._arg(instruction.value)
         elif not self._image:
             raise ValueError("comes before FROM")
         elif name in ("COPY", "ADD"):
             self._copy(instruction)
-        elif name == "ENV":
+        elif name == "RUN":
+            self._run(instruction)
+        else:
+            self._set(name, instruction.value)
+
+    def _set(self, name: str, value: str) -> None:
+        """Reads an instruction that changes how later ones are read, or nothing."""
+        if name == "ENV":
             self._env.update(pairs(value, self._variables))
         elif name == "WORKDIR":
             self._workdir = posixpath.normpath(posixpath.join(self._workdir, expand(value, self._variables)))
             self._steps.append(Place((Entry("folder", self._workdir),)))
         elif name == "USER":
             self._user = expand(value, self._variables)
-        elif name in _KNOWN:
-            raise unsupported(instruction, name)
+        elif name == "SHELL":
+            self._shell = json_words(value)
+            if not self._shell:
+                raise ValueError('needs the form ["program", "argument"]')
+        elif name == "VOLUME":
+            for path in json_words(value) or words(value, self._variables):
+                self._steps.append(Place((Entry("folder", posixpath.join("/", path)),)))
         elif name not in _WITHOUT_EFFECT:
             raise ValueError("no such instruction")
 
     def _from(self, instruction: Instruction) -> None:
         if self._image:
             raise unsupported(instruction, "a second stage")
-        text = instruction.value
-        while match := _FLAG.match(text):
-            text = text[match.end() :]
-        parts = words(text, self._global_args)
-        if not parts or not parts[0] or (len(parts) > 1 and (len(parts) != 3 or parts[1].upper() != "AS")):  # noqa: PLR2004
-            raise ValueError(f"{instruction.value!r} is not IMAGE or IMAGE AS NAME")
-        self._image = parts[0]
+        self._image, _stage = from_words(instruction, self._global_args)
+        config = self._config_of(self._image)
+        if config.triggers:
+            raise unsupported(instruction, f"the base's ONBUILD ({config.triggers[0]})")
+        self._env, self._workdir, self._user = dict(config.env), config.workdir, config.user
 
     def _arg(self, value: str) -> None:
         for word in words(value, self._variables if self._image else self._global_args):
@@ -214,6 +155,20 @@ class _Reader:
                 self._global_args[name] = default
             elif equals or name in self._global_args:
                 self._args[name] = default if equals else self._global_args[name]
+
+    def _run(self, instruction: Instruction) -> None:
+        flags, text = instruction.flags()
+        for flag, wanted in sorted(flags.items()):
+            if (flag, wanted) not in (("network", "default"), ("security", "sandbox")):
+                raise unsupported(instruction, f"RUN --{flag}")
+        command = json_words(text)
+        if not command:
+            if not text:
+                raise ValueError("has no command")
+            command = [*self._shell, _script(instruction, text)]
+        place = (self._variables, self._workdir, self._user)
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        self._steps.append(Run(tuple(command), instruction.line, *place, shown))
 
     def _copy(self, instruction: Instruction) -> None:
         flags, sources, target = self._copy_words(instruction)
@@ -224,6 +179,9 @@ class _Reader:
             mode = int(flags["chmod"], 8)
         into = target.endswith("/") or target in (".", "")
         target = posixpath.normpath(posixpath.join(self._workdir, target))
+        if instruction.heredocs:
+            self._write(instruction, sources, target, into=into, mode=mode, owner=flags.get("chown", ""))
+            return
         found: list[str] = []
         for source in sources:
             paths = self._context.find(source)
@@ -243,23 +201,35 @@ class _Reader:
         if entries:
             self._steps.append(Place(tuple(entries), flags.get("chown", "")))
 
+    def _write(
+        self, instruction: Instruction, sources: list[str], target: str, *, into: bool, mode: int | None, owner: str
+    ) -> None:
+        """Places here-documents: each is a file of the name that ends it."""
+        if sorted(sources) != sorted(document.mark for document in instruction.heredocs):
+            raise unsupported(instruction, "a here-document beside other sources")
+        if len(sources) > 1 and not into:
+            raise ValueError(f"several sources need a target that ends with '/', not {target!r}")
+        entries, texts = [], {}
+        for document in instruction.heredocs:
+            text = fill(document.text, self._variables) if document.expands else document.text
+            sha256 = hashlib.sha256(text.encode()).hexdigest()
+            goal = posixpath.join(target, document.name) if into else target
+            entries.append(Entry("file", goal, sha256, 0o644 if mode is None else mode, sha256))
+            texts[sha256] = text
+        self._steps.append(Place(tuple(entries), owner, texts))
+
     def _copy_words(self, instruction: Instruction) -> tuple[dict[str, str], list[str], str]:
-        text = instruction.value + " "
-        flags: dict[str, str] = {}
-        while match := _FLAG.match(text):
-            flags[match[1]] = expand(match[2] or "", self._variables)
-            text = text[match.end() :]
+        given_flags, text = instruction.flags()
+        flags = {name: expand(value, self._variables) for name, value in given_flags.items()}
         for flag in sorted(flags.keys() - {"chown", "chmod", "link"}):
             raise unsupported(instruction, f"--{flag}")
-        if _HEREDOC.search(text):
-            raise unsupported(instruction, "a here-document")
-        given = _json_words(text) or words(text, self._variables)
+        given = text.split() if instruction.heredocs else json_words(text) or words(text, self._variables)
         if len(given) < 2:  # noqa: PLR2004
             raise ValueError("needs a source and a target")
         for source in given[:-1]:
             if _REMOTE.match(source):
                 raise unsupported(instruction, f"the remote source {source}")
-        return flags, given[:-1], given[-1]
+        return flags, given[:-1], expand(given[-1], self._variables) if instruction.heredocs else given[-1]
 
     def _entries(self, path: str, target: str, *, into: bool, mode: int | None) -> list[Entry]:
         path = self._context.resolved(path)
@@ -290,21 +260,11 @@ def _mode(executable: bool, wanted: int | None) -> int:
     return (0o755 if executable else 0o644) if wanted is None else wanted
 
 
-def _json_words(text: str) -> list[str]:
-    """The words of the form `["a", "b"]`; nothing when it is the plain form."""
-    if not text.startswith("["):
-        return []
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return []
-    return given if isinstance(given, list) and all(isinstance(word, str) for word in given) else []
-
-
-def unsupported(instruction: Instruction, what: str) -> UnsupportedTaskError:
-    """The error for what a recipe cannot hold."""
-    return UnsupportedTaskError(
-        f"{DOCKERFILE}:{instruction.line}: {what} needs a real image builder, which the bubblewrap back end is not. "
-        "Use the docker back end (--sandbox docker), or do the work beforehand in a root folder and map the image "
-        "to it (--base IMAGE=DIR)"
-    )
+def _script(instruction: Instruction, text: str) -> str:
+    """What the shell is to run: a here-document that is all there is, or the line and its here-documents."""
+    documents = instruction.heredocs
+    if len(documents) == 1 and text == documents[0].mark:
+        if documents[0].text.startswith("#!"):
+            raise unsupported(instruction, "RUN of a here-document with a #! line")
+        return documents[0].text
+    return text + "".join(f"\n{document.text}{document.name}" for document in documents)

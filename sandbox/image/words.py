@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:(:?[-+])([^}]*))?\})")
+_FILLED = re.compile(r"\\([$\\])|" + _VARIABLE.pattern)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -39,6 +40,18 @@ def pairs(text: str, variables: Mapping[str, str]) -> dict[str, str]:
             raise ValueError(f"{word!r} is not NAME=value")
         found[name] = value
     return found
+
+
+def fill(text: str, variables: Mapping[str, str]) -> str:
+    """Fills variables in and leaves all else as it is: quotes stay, and a backslash keeps a `$` from its meaning."""
+
+    def one(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1]
+        plain = _VARIABLE.match(match[0])
+        return _value(plain, variables) if plain else match[0]
+
+    return _FILLED.sub(one, text)
 
 
 def _read(text: str, variables: Mapping[str, str], *, split: bool) -> list[str]:

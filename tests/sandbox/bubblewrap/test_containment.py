@@ -56,9 +56,38 @@ async def test_kill_processes_leaves_the_sandbox(sandbox: Sandbox) -> None:
     await sandbox.write_file("/tmp/daemon.py", DAEMON.encode())
     await sandbox.exec("python3 /tmp/daemon.py /tmp/d; sleep 0.3")
     assert await beats(sandbox, "/tmp/d")
-    await sandbox.kill_processes()
+    await sandbox.exec("for i in 1 2 3; do setsid sleep 60 >/dev/null 2>&1 & done; sleep 0.3")
+    assert await sandbox.kill_processes() == 4
     assert not await beats(sandbox, "/tmp/d")
-    await sandbox.kill_processes()
+    assert await sandbox.kill_processes() == 0
+
+
+async def test_killing_all_processes_ends_a_running_command(sandbox: Sandbox) -> None:
+    running = asyncio.create_task(sandbox.exec("echo began; sleep 60; true"))
+    await asyncio.sleep(0.5)
+    assert await sandbox.kill_processes() == 2
+    result = await running
+    assert (result.stdout, result.exit_code, result.timed_out) == (b"began\n", 128 + 9, False)
+
+
+async def test_open_files_are_limited(sandboxes: Sandboxes, image: Image, capabilities: Capabilities) -> None:
+    assert "open_files" in capabilities.limits
+    async with sandboxes.running(image, limits=Limits(open_files=40)) as sandbox:
+        script = "files = []\nwhile True: files.append(open('/etc/hostname'))"
+        result = await sandbox.exec(f"ulimit -n; ulimit -Hn; python3 -c '{script.replace(chr(39), chr(34))}'")
+        assert result.text == "40\n40\n"
+        assert b"Too many open files" in result.stderr
+
+
+async def test_shared_memory_is_bounded(sandbox: Sandbox) -> None:
+    result = await sandbox.exec(
+        "for i in $(seq 60); do head -c 7000000 /dev/zero >/dev/shm/$i || break; done; du -sm /dev/shm | cut -f1"
+    )
+    assert b"No space left" in result.stderr
+    assert int(result.text) <= 64
+    assert (await sandbox.exec("echo alive; awk '$3 == \"tmpfs\" && $4 !~ /^ro/ { print $2 }' /proc/mounts")).text == (
+        "alive\n/dev/shm\n"
+    )
 
 
 async def test_a_cancelled_command_is_killed(sandbox: Sandbox) -> None:

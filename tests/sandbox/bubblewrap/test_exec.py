@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import SandboxLostError, UnsupportedTaskError
 
 if TYPE_CHECKING:
-    from sandbox.protocol import Capabilities, Image, Sandbox
+    from sandbox.protocol import Capabilities, Image, Sandbox, Stream
     from sandbox.sandboxes import Sandboxes
 
 
@@ -19,6 +19,24 @@ async def test_streams_come_apart_and_the_status_is_the_commands(sandbox: Sandbo
     assert (result.stdout, result.stderr, result.exit_code) == (b"out\n", b"err\n", 7)
     assert not result.timed_out
     assert not result.truncated
+
+
+async def test_output_is_told_as_it_comes_and_whole_where_the_result_is_cut(sandbox: Sandbox) -> None:
+    pieces: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+    first = asyncio.Event()
+
+    def tell(stream: Stream, data: bytes) -> None:
+        pieces[stream] += data
+        first.set()
+
+    running = asyncio.create_task(
+        sandbox.exec("echo first; echo err >&2; read -r go; head -c 300000 /dev/zero", stdin=None, on_output=tell)
+    )
+    await asyncio.wait_for(first.wait(), 30)
+    result = await running
+    assert result.truncated
+    assert pieces["stdout"] == b"first\n" + bytes(300_000)
+    assert pieces["stderr"] == b"err\n"
 
 
 async def test_bytes_come_back_as_they_are(sandbox: Sandbox) -> None:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox.bubblewrap.backend import BubblewrapBackend
 from sandbox.errors import SandboxError
 from sandbox.protocol import Snapshot
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sandbox.protocol import Image, Sandbox
     from sandbox.sandboxes import Sandboxes
 
@@ -69,6 +72,72 @@ async def test_a_line_of_snapshots_stays_one_layer_and_deleted_stays_deleted(
         assert (await fork.exec("ls -d /step-*; ls /d/x")).text == "/step-24\n24\n"
         mounts = (await fork.exec("head -1 /proc/mounts")).text
         assert mounts.count(":") <= 3
+
+
+RACE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+os.makedirs("/race/real")
+os.symlink(os.environ["GOAL"], "/race/link")
+for n in range(300): open(f"/race/real/{n}", "w").close()
+open("/ready", "w").close()
+while True: libc.renameat2(-100, b"/race/real", -100, b"/race/link", 2)
+"""
+
+
+async def test_a_folder_swapped_for_a_link_lets_nothing_of_the_host_in(
+    sandboxes: Sandboxes, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    await sandbox.write_file("/race.py", RACE.encode())
+    await sandbox.exec(
+        "setsid python3 /race.py >/dev/null 2>&1 & until [ -e /ready ]; do sleep 0.02; done",
+        env={"GOAL": str(tmp_path)},
+    )
+    for _ in range(12):
+        frozen = await sandbox.snapshot()
+        changes = await sandbox.changed_files(["/race"])
+        assert not [change for change in changes if change.path.endswith("/secret")]
+        async with sandboxes.running(frozen) as fork:
+            assert (await fork.exec("find /race -name secret")).text == ""
+        await sandboxes.backend.discard(frozen)
+
+
+async def test_a_tree_deeper_than_a_path_may_be_long_is_frozen(sandboxes: Sandboxes, sandbox: Sandbox) -> None:
+    script = (
+        "import os\nfor _ in range(1200): os.mkdir('deep' * 5); os.chdir('deep' * 5)\nopen('end', 'w').write('found')"
+    )
+    await sandbox.exec(["python3", "-c", script], cwd="/tree")
+    frozen = await sandbox.snapshot()
+    async with sandboxes.running(frozen) as fork:
+        walk = "import os\nwhile os.path.isdir('deep' * 5): os.chdir('deep' * 5)\nprint(open('end').read())"
+        assert (await fork.exec(["python3", "-c", walk], cwd="/tree")).text == "found\n"
+    await sandboxes.backend.discard(frozen)
+
+
+async def test_a_discarded_snapshot_goes_when_nobody_stands_on_it(sandboxes: Sandboxes, sandbox: Sandbox) -> None:
+    backend = sandboxes.backend
+    assert isinstance(backend, BubblewrapBackend)
+    run = await backend.run_folder()
+    await sandbox.exec("echo frozen >/f")
+    frozen = await sandbox.snapshot()
+    fork = await backend.start(frozen)
+    await backend.discard(frozen)
+    await backend.discard(frozen)
+    with pytest.raises(SandboxError, match="unknown here"):
+        await backend.start(frozen)
+    assert (await fork.exec("cat /f")).text == "frozen\n"
+    assert (run / frozen.reference).exists()
+    later = await fork.snapshot()
+    await fork.stop()
+    await backend._janitor.settled()
+    assert not (run / frozen.reference).exists()
+    async with sandboxes.running(later) as again:
+        assert (await again.exec("cat /f")).text == "frozen\n"
+    await backend.discard(later)
+    await backend.discard(Snapshot("never-there", sandbox.image))
+    await backend._janitor.settled()
+    assert not (run / later.reference).exists()
 
 
 async def test_a_snapshot_of_another_back_end_is_unknown(sandboxes: Sandboxes, image: Image) -> None:

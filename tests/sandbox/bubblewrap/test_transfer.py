@@ -131,9 +131,12 @@ async def test_a_download_is_capped_and_takes_no_pipes(sandbox: Sandbox, tmp_pat
     with pytest.raises(TransferError, match="more than"):
         await sandbox.download("/sparse", tmp_path / "sparse", max_bytes=1 << 20)
     assert not (tmp_path / "sparse").exists()
-    await sandbox.exec("mkdir -p /p && mkfifo /p/pipe")
-    with pytest.raises(TransferError, match="/p/pipe: a pipe"):
-        await sandbox.download("/p", tmp_path / "p")
+    await sandbox.exec("mkdir -p /p && mkfifo /p/pipe && echo x >/p/plain")
+    await sandbox.download("/p", tmp_path / "p")
+    assert tree(tmp_path / "p") == {"plain": "x\n"}
+    for path in ("/p/pipe", "/dev/null"):
+        with pytest.raises(TransferError, match="not a plain file"):
+            await sandbox.download(path, tmp_path / "one")
     with pytest.raises(TransferError, match="nothing there"):
         await sandbox.download("/missing", tmp_path / "missing")
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from sandbox.errors import ImageError, UnsupportedTaskError
 from sandbox.image.bases import Base, BaseMap, canonical, recipe_key, recipe_of
-from sandbox.image.dockerfile import Place, Recipe, Unpack, read_recipe
+from sandbox.image.dockerfile import read_recipe
+from sandbox.image.recipe import DEFAULT_PATH, ImageConfig, Place, Recipe, Run, Unpack
+from sandbox.image.stages import Stages
 from sandbox.image.words import expand, pairs, words
 from sandbox.task import Task
 
@@ -57,7 +59,7 @@ def test_settings(read: Callable[..., Recipe]) -> None:
         "ARG TAG=3.12\nFROM --platform=linux/amd64 python:${TAG}-bookworm AS main\nARG TAG\nARG NAME=x\n"
         "ENV A=1 B=\"two words\" C='$A'\nENV OLD form of $NAME\nENV D=${A:-no}${NOPE:-yes}${A:+set}$TAG\n"
         'LABEL x=y\nWORKDIR /srv\nWORKDIR ${NAME}/deep\nUSER "www-data"\nEXPOSE 80\nCMD ["a", "b"]\nentrypoint sleep 1\n'
-        'HEALTHCHECK NONE\nSTOPSIGNAL TERM\nSHELL ["/bin/bash"]\n'
+        "HEALTHCHECK NONE\nSTOPSIGNAL TERM\nONBUILD RUN false\nVOLUME /data\n"
     )
     assert recipe.image == "python:3.12-bookworm"
     assert recipe.env == {"A": "1", "B": "two words", "C": "$A", "OLD": "form of x", "D": "1yesset3.12"}
@@ -125,21 +127,20 @@ def test_add_unpacks_archives_and_copy_does_not(read: Callable[..., Recipe]) -> 
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("RUN apt-get update", "RUN"),
-        ("RUN <<EOF\nCOPY missing /\nEOF", "RUN"),
-        ("COPY <<EOF /x\nhello\nEOF", "here-document"),
+        ("RUN --mount=type=cache,target=/c make", "RUN --mount"),
+        ("RUN --network=none make", "RUN --network"),
+        ("RUN <<EOF\n#!/usr/bin/python3\nEOF", "#! line"),
+        ("COPY one.txt <<EOF /x/\nhello\nEOF", "here-document beside"),
         ("FROM b", "second stage"),
         ("COPY --from=b /x /y", "--from"),
         ("COPY --parents one.txt /y", "--parents"),
         ("COPY --chmod=u+x one.txt /y", "--chmod"),
         ("ADD https://example.org/x /y", "remote source"),
         ("ADD git@example.org:x.git /y", "remote source"),
-        ("VOLUME /x", "VOLUME"),
-        ("ONBUILD COPY a b", "ONBUILD"),
     ],
 )
 def test_what_is_not_supported_is_named_with_its_line(read: Callable[..., Recipe], line: str, names: str) -> None:
-    with pytest.raises(UnsupportedTaskError, match=rf"environment/Dockerfile:3: .*{names}.*docker back end"):
+    with pytest.raises(UnsupportedTaskError, match=rf"environment/Dockerfile:3: .*{names}.*buildah.*docker back end"):
         read(f"FROM a\n\n{line}\n", FILES)
 
 
@@ -160,11 +161,75 @@ def test_what_is_not_supported_is_named_with_its_line(read: Callable[..., Recipe
         ("FROM a\nENV A=1 B\n", "not NAME=value"),
         ("FROM a\nENV A\n", "has no value"),
         ("FROM a\nENV A=${B##x}\n", "substitution"),
+        ("FROM a\nSHELL bash\n", "needs the form"),
+        ("FROM a\nRUN\n", "has no command"),
     ],
 )
 def test_what_is_wrong_is_the_tasks_fault(read: Callable[..., Recipe], dockerfile: str, says: str) -> None:
     with pytest.raises(ImageError, match=says.replace("$", r"\$")):
         read(dockerfile, FILES)
+
+
+def runs(recipe: Recipe) -> list[Run]:
+    return [step for step in recipe.steps if isinstance(step, Run)]
+
+
+def test_a_command_runs_as_its_line_stands(read: Callable[..., Recipe]) -> None:
+    recipe = read(
+        "FROM a\nARG V=1\nENV A=2\nRUN echo $V   \\\n  && echo '$A'\nWORKDIR /w\nUSER bob\nARG A=3\n"
+        'SHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN false | true\nRUN ["a", "$V"]\nRUN [ -e /x ]\nENV A=4\n'
+    )
+    first, second, third, fourth = runs(recipe)
+    assert first.command == ("/bin/sh", "-c", "echo $V     && echo '$A'")
+    assert (first.line, first.workdir, first.user) == (4, "/", "")
+    assert first.env == {"PATH": DEFAULT_PATH, "V": "1", "A": "2"}
+    assert second.command == ("/bin/bash", "-o", "pipefail", "-c", "false | true")
+    assert (second.workdir, second.user, second.env["A"]) == ("/w", "bob", "2")  # ENV beats ARG
+    assert third.command == ("a", "$V")
+    assert fourth.command[-1] == "[ -e /x ]"
+    assert recipe.runs
+    assert recipe.env == {"A": "4"}
+
+
+def test_here_documents(read: Callable[..., Recipe]) -> None:
+    recipe = read(
+        "FROM a\nENV A=x\nRUN <<EOF\n\n# kept\necho $A\nEOF\nRUN cat <<-'ONE' >/f && cat <<TWO\n\t$A\n\tONE\nRUN no\nTWO\n"
+        'COPY --chmod=700 <<a.sh <<"b" /d/\n#!/bin/sh\necho "$A" \\$A\na.sh\n$A\nb\nRUN echo $((1<<2))\n'
+    )
+    whole, within, plain = runs(recipe)
+    assert whole.command[-1] == "\n# kept\necho $A\n"
+    assert within.command[-1] == "cat <<-'ONE' >/f && cat <<TWO\n$A\nONE\nRUN no\nTWO"
+    assert plain.command[-1] == "echo $((1<<2))"
+    (place,) = (step for step in recipe.steps if isinstance(step, Place))
+    written = {entry.target: (entry.mode, place.texts[entry.source]) for entry in place.entries}
+    assert written == {"/d/a.sh": (0o700, '#!/bin/sh\necho "x" $A\n'), "/d/b": (0o700, "$A\n")}
+    with pytest.raises(ImageError, match=r"Dockerfile:2: the here-document <<EOF has no end"):
+        read("FROM a\nRUN <<EOF\necho\n")
+
+
+def test_what_the_base_says_comes_first(tmp_path: Path) -> None:
+    task = write(tmp_path, {"Dockerfile": "FROM a\nENV PATH=/x:$PATH B=$A\nWORKDIR sub\n"})
+    config = ImageConfig({"A": "base", "PATH": "/p"}, "/w", "bob")
+    recipe = read_recipe(task, lambda image: config if image == "a" else ImageConfig())
+    assert recipe.env == {"A": "base", "PATH": "/x:/p", "B": "base"}
+    assert (recipe.workdir, recipe.user) == ("/w/sub", "bob")
+    assert read_recipe(task).env["PATH"] == f"/x:{DEFAULT_PATH}"
+    with pytest.raises(UnsupportedTaskError, match="ONBUILD"):
+        read_recipe(task, lambda _image: ImageConfig(triggers=("RUN x",)))
+
+
+def test_images_of_stages_are_exchanged_by_name() -> None:
+    text = (
+        "ARG TAG=1\nFROM --platform=linux/amd64 \\\n  go:${TAG} AS Build\nRUN x\nFROM build AS second\nCOPY --from=tool:2 /a /b\n"
+        "FROM scratch\nCOPY --from=0 /a /b\nCOPY --from=second --chown=1 \\\n  /a /b\n"
+    )
+    stages = Stages(text)
+    assert (stages.images, stages.count) == (("go:1", "tool:2"), 3)
+    exchanged = stages.with_images({"go:1": "ours:x", "tool:2": "ours:y"})
+    assert Stages(exchanged).images == ("ours:x", "ours:y")
+    assert "FROM --platform=linux/amd64 ours:x AS Build\n" in exchanged
+    assert len(exchanged.splitlines()) == len(text.splitlines())
+    assert stages.with_images({}) == text
 
 
 def test_environments_of_a_task(tmp_path: Path) -> None:
@@ -203,6 +268,8 @@ def test_a_key_is_of_files_only(read: Callable[..., Recipe]) -> None:
     three = read("FROM a\nCOPY one.txt /x\n", {**FILES, "one.txt": "changed"})
     assert recipe_key(one, "host") == recipe_key(two, "host")
     assert len({recipe_key(one, "host"), recipe_key(three, "host"), recipe_key(one, "other")}) == 3
+    lines = ("RUN a", "RUN b", "ENV A=1\nRUN a", "USER b\nRUN a")
+    assert len({recipe_key(read(f"FROM a\n{line}\n"), "host") for line in lines}) == len(lines)
 
 
 @given(
