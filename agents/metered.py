@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import PrivateAttr
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from agents.answer import Answer
 from agents.budget import Spend
@@ -249,13 +249,12 @@ class MeteredChatModel(BaseChatModel):
 
 
 def _waiting(patience: Patience) -> Callable[[RetryCallState], float]:
-    backoff = wait_exponential_jitter(
-        multiplier=patience.first_wait, max=patience.longest_wait, jitter=patience.first_wait
-    )
+    backoff = wait_exponential(multiplier=patience.first_wait, max=patience.longest_wait)
+    jitter = wait_random(0, patience.first_wait)
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, ModelUnavailableError) else None
-        return max(backoff(state), min(asked or 0.0, _LONGEST_PLEA))
+        return max(min(backoff(state) + jitter(state), patience.longest_wait), min(asked or 0.0, _LONGEST_PLEA))
 
     return wait

@@ -59,6 +59,22 @@ def with_tools(toml: str, tools: Sequence[str]) -> str:
     return tomlkit.dumps(document)
 
 
+def with_artifacts(toml: str, path: str) -> str:
+    """`toml` with a folder added to `artifacts`, where the verifier sees artifacts alone (`verification = "fresh"`)."""
+    settings = parsed(toml)
+    if at(settings, "metadata", "verification") != "fresh":
+        return toml
+    listed = settings.get("artifacts", [])
+    sources = [entry.get("source", "") if isinstance(entry, dict) else str(entry) for entry in listed]
+    if any(path == source or path.startswith(f"{source.rstrip('/')}/") for source in sources):
+        return toml
+    if "artifacts" not in settings:  # a key at the top can't come behind the tables
+        return f'artifacts = ["{path}"]\n{toml}'
+    document = tomlkit.parse(toml)
+    document["artifacts"].append(path)
+    return tomlkit.dumps(document)
+
+
 def with_steps(toml: str, front: Sequence[str], end: Sequence[str]) -> str:
     """`toml` of a multi-step task with steps of these names put in front of its steps and behind them.
 

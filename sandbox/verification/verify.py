@@ -1,64 +1,74 @@
-"""Runs a task's verifier so that nothing the agent left behind can touch it, and reads the reward.
-
-What is done against an agent that cheats, in order:
-
-1. Every process of the sandbox is killed, so nothing of the agent's runs beside the tests.
-2. `/logs`, `/logs/verifier` and `/tests` are made real, empty folders: links and planted files are gone.
-3. The tests come from the task, never from the sandbox.
-4. The verifier sees the image's variables (the task's own), without those that load code, and none of the agent's.
-5. Every process is killed again before the reward is read, and it is read out of band, with a cap.
-
-What this does not protect against: programs of the image that the agent replaced (`/usr/local/bin/python3`), its
-packages in the image's own site folder, and the agent's program rewriting the reward while the tests themselves run it.
-"""
+"""Verifies what an agent has done: in its sandbox, in a clean one, or in the verifier's own environment."""
 
 from __future__ import annotations
 
+import tempfile
 import time
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from sandbox.errors import TransferError, UnsupportedTaskError
-from sandbox.task.phase import verifier_env, verifier_timeout, verifier_user
-from sandbox.verification.ctrf import Unit, parse_ctrf
-from sandbox.verification.reward import MissingRewardError, Reward, RewardError, RewardFileError, parse_reward
+from sandbox.siblings import fork, fresh
+from sandbox.verification import carrying
+from sandbox.verification.folders import LOGS, TESTS, VERIFIER_LOGS, clear_verifier_folders, is_real_folder, planted
+from sandbox.verification.isolate import MAX_OUTPUT, Run, isolated_env, run_verifier
+from sandbox.verification.leftovers import Leftover
+from sandbox.verification.looking import look, see
+from sandbox.verification.second_opinion import lower, not_put_back, revert, settled
+from sandbox.verification.separate import verifier_environment, verifier_network, verifier_sandbox, view_of
+from sandbox.verification.tests_folder import Tests, test_script, tests_folder, tests_of
 
 if TYPE_CHECKING:
-    from sandbox.protocol import ExecResult, Image, Sandbox
+    from collections.abc import Sequence
+
+    from sandbox.protocol import Sandbox
     from sandbox.task import Task, TaskStep
+    from sandbox.verification.ctrf import Unit
+    from sandbox.verification.leftovers import Scene
+    from sandbox.verification.looking import Seen
+    from sandbox.verification.reward import Reward
 
-TESTS = "/tests"
-LOGS = "/logs"
-VERIFIER_LOGS = "/logs/verifier"
-MAX_REWARD_BYTES = 64 * 1024
-MAX_CTRF_BYTES = 4 * 1024 * 1024
-MAX_OUTPUT = 32 * 1024
-"""Characters of each output stream that a `Verification` keeps, the last ones."""
+__all__ = [
+    "MAX_OUTPUT",
+    "TESTS",
+    "VERIFIER_LOGS",
+    "Leftover",
+    "Mode",
+    "Verification",
+    "clear_verifier_folders",
+    "declared_mode",
+    "isolated_env",
+    "test_script",
+    "verify",
+]
 
-TIMEOUT = "timeout"
-NO_TEST_SCRIPT = "no-test-script"
+Mode = Literal["shared", "fresh", "separate"]
 
-# Variables that make a shell, the loader or Python run code from a place of somebody's choice. An image may set PATH or
-# PYTHONPATH for its own programs, and its tests rely on that; nothing honest relies on these.
-CODE_LOADING = frozenset(
-    {"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "LD_PRELOAD", "LD_AUDIT"}
-)
-PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg")
+NO_TEST_SCRIPT: Final = "no-test-script"
+NO_ARTIFACTS: Final = "no-artifacts"
+TOO_LARGE: Final = "artifacts-too-large"
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of one run of a verifier.
+    """What came of verifying one step.
 
     Attributes:
         step: The step that was verified ("main" in a single-step task).
         reward: The reward, or `None` when there is none to be had; then `error_code` says why.
-        error_code: `missing`, `unparsable`, `scalar`, `not-a-file`, `timeout`, `no-test-script`, or "" with a reward.
+        error_code: `missing`, `unparsable`, `scalar`, `not-a-file`, `timeout`, `no-test-script`, `no-artifacts` (the
+            mode is "fresh" and nothing is declared), `artifacts-too-large`, `replaced-tool` (there was a reward only
+            with what the agent had put in place of the image's own), or "" with a reward.
         error: The same in words.
         units: The test units it reported, if it did.
         stdout: The end of its standard output.
         stderr: The end of its standard error.
         seconds: Wall-clock seconds, uploads included.
+        leftovers: What the agent left that could have reached the verifier, and what the verifier itself left running.
+        tests_sha256: SHA-256 (hex) over the paths, run bits and bytes of the tests; "" where there are none.
+        mode: How it was verified.
     """
 
     step: str
@@ -69,66 +79,203 @@ class Verification:
     stdout: str = ""
     stderr: str = ""
     seconds: float = 0.0
+    leftovers: tuple[Leftover, ...] = ()
+    tests_sha256: str = ""
+    mode: Mode = "shared"
 
 
-async def verify(task: Task, sandbox: Sandbox, *, step: TaskStep | None = None) -> Verification:
-    """Runs the verifier of a task, or of one step of it, in the sandbox the agent has left.
+async def verify(
+    task: Task, sandbox: Sandbox, *, step: TaskStep | None = None, mode: Mode | None = None
+) -> Verification:
+    """Verifies a task, or one step of it, of the sandbox that the agent has left.
 
-    Whatever the verifier does ends in a `Verification`; its exit code counts for nothing, as in Harbor.
+    Whatever the verifier does ends in a `Verification`; its exit code counts for nothing, as in Harbor. Afterwards
+    every process of the sandbox is dead, and `/logs/verifier` holds what the run that counts has written.
 
     Args:
         task: The task the tests are taken from.
         sandbox: Where the agent worked.
         step: The step to verify; may be left out for a single-step task.
+        mode: How; what the task declares when left out.
 
     Raises:
-        UnsupportedTaskError: The verifier wants an environment of its own, a variable this machine lacks, or a user the
-            back end cannot give it.
+        UnsupportedTaskError: The verifier wants a variable this machine lacks, or a user, an environment or a service
+            that the back end cannot give it.
+        TaskError: A file of the tests is not what it was when the task was read.
+        ImageError: The verifier's own environment does not build.
         SandboxError: The sandbox failed.
     """
     step = step or _only_step(task)
-    if task.config.verifier_mode(step.config) == "separate":
-        raise UnsupportedTaskError('[verifier] environment_mode = "separate" is not supported: use "shared", or Harbor')
+    mode = mode or declared_mode(task, step)
     began = time.monotonic()
-    script = test_script(task, step)
-    if script is None:
-        return Verification(step.name, None, NO_TEST_SCRIPT, f"there is no {_tests_folder(step)}/test.sh")
-    await sandbox.kill_processes()
-    await clear_verifier_folders(sandbox)
-    await _upload_tests(task, sandbox, step, script)
-    ran = await _run(task, sandbox, step)
-    await sandbox.kill_processes()
-    reward, error_code, error = await _read_reward(sandbox, ran, verifier_timeout(task, step))
+    tests = tests_of(task, step)
+    if tests is None:
+        return Verification(step.name, None, NO_TEST_SCRIPT, f"there is no {tests_folder(step)}/test.sh", mode=mode)
+    if mode == "fresh" and not carrying.declared(task, step):
+        said = (
+            'verification is "fresh", and nothing would be carried to the verifier: list the files and folders that '
+            'the tests read under artifacts in task.toml, as in artifacts = ["/app/out"]'
+        )
+        return Verification(step.name, None, NO_ARTIFACTS, said, tests_sha256=tests.sha256, mode=mode)
+    with tempfile.TemporaryDirectory(prefix="envolve-verify-") as folder:
+        judge = _Judge(task, sandbox, step, tests, Path(folder))
+        run = await (judge.shared() if mode == "shared" else judge.elsewhere(mode))
     return Verification(
         step=step.name,
-        reward=reward,
-        error_code=error_code,
-        error=error,
-        units=await _read_units(sandbox),
-        stdout=ran.text[-MAX_OUTPUT:],
-        stderr=ran.error_text[-MAX_OUTPUT:],
+        reward=run.reward,
+        error_code=run.error_code,
+        error=run.error,
+        units=run.units,
+        stdout=run.stdout,
+        stderr=run.stderr,
         seconds=time.monotonic() - began,
+        leftovers=tuple(judge.leftovers),
+        tests_sha256=tests.sha256,
+        mode=mode,
     )
 
 
-def test_script(task: Task, step: TaskStep) -> str | None:
-    """The path in the task of the `test.sh` that verifies a step: its own, else the task's; `None` if there is none."""
-    for folder in dict.fromkeys((_tests_folder(step), "tests")):
-        if task.has(f"{folder}/test.sh"):
-            return f"{folder}/test.sh"
-    return None
+def declared_mode(task: Task, step: TaskStep) -> Mode:
+    """Harbor's "separate" where it is declared, else "fresh" where `[metadata] verification` says so, else "shared"."""
+    if task.config.verifier_mode(step.config) == "separate":
+        return "separate"
+    return "fresh" if task.config.metadata.get("verification") == "fresh" else "shared"
 
 
-def isolated_env(image: Image) -> dict[str, str]:
-    """The image's variables that a verifier may see, and those that keep Python from the agent's files.
+class _Judge:
+    """One verification: the runs it takes, and what was found on the way.
 
-    Only what cannot change an honest score: bytecode of the agent's is never written beside the tests, and packages in
-    the home folder are ignored where the image does not itself work there (as an image with a user of its own may).
+    Args:
+        task: The task.
+        sandbox: Where the agent worked.
+        step: The step.
+        tests: Its tests.
+        folder: An empty folder on this machine, for archives.
     """
-    kept = {name: value for name, value in image.env.items() if name not in CODE_LOADING}
-    if image.user in {"", "0", "root"}:
-        kept["PYTHONNOUSERSITE"] = "1"
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def __init__(self, task: Task, sandbox: Sandbox, step: TaskStep, tests: Tests, folder: Path) -> None:
+        self._task = task
+        self._sandbox = sandbox
+        self._step = step
+        self._tests = tests
+        self._folder = folder
+        self.leftovers: list[Leftover] = []
+
+    async def shared(self) -> Run:
+        """In the agent's sandbox; first in a copy without what is suspicious, where there is such a thing."""
+        seen = await self._end_agent(("/",))
+        scene, found = await look(self._task, self._sandbox, self._step, self._tests, seen)
+        self.leftovers += found
+        suspicious = [leftover for leftover in found if leftover.suspicious]
+        without = await self._without(scene, suspicious) if suspicious else None
+        if without is not None and (settled(without) or without.error_code == "replaced-tool"):
+            return await self._counted(without, "without")
+        # Every process is dead: what was seen of /logs holds still.
+        real_logs = is_real_folder(LOGS, seen.changes or {})
+        as_is = await run_verifier(self._task, self._sandbox, self._step, self._tests, real_logs=real_logs)
+        self._note_survivors(as_is)
+        if without is None:
+            return as_is
+        run = lower(as_is, without, suspicious)
+        return run if run.reward is None or run.reward == as_is.reward else await self._counted(run, "without")
+
+    async def elsewhere(self, mode: Literal["fresh", "separate"]) -> Run:
+        """In a sandbox to which only the artifacts are carried."""
+        await carrying.run_hooks(self._task, self._sandbox, self._step)
+        entries = carrying.carried_entries(self._task, self._step, self._workdir())
+        seen = await self._end_agent((*(entries if mode == "fresh" else ()), LOGS, TESTS))
+        await clear_verifier_folders(self._sandbox)
+        try:
+            carried = await carrying.collect(self._sandbox, entries, self._folder, image_links=mode == "fresh")
+        except TransferError as error:
+            return Run(None, TOO_LARGE, f"the artifacts ({', '.join(entries)}) cannot be carried: {error}")
+        self.leftovers += carried.leftovers
+        if mode == "separate":
+            return await self._separate(carried)
+        scene, found = await look(self._task, self._sandbox, self._step, self._tests, seen)
+        self.leftovers += found
+        suspicious = [leftover for leftover in found if leftover.suspicious]
+        without = await self._fresh(carried, "without", scene, suspicious) if suspicious else None
+        if without is not None and (settled(without) or without.error_code == "replaced-tool"):
+            return await self._counted(without, "without")
+        as_is = await self._fresh(carried, "as-is")
+        run = as_is if without is None else lower(as_is, without, suspicious)
+        return await self._counted(run, "as-is" if run.reward == as_is.reward else "without")
+
+    async def _end_agent(self, under: Sequence[str]) -> Seen:
+        """Kills what the agent left running; notes it and what it put into the verifier's folders.
+
+        Returns:
+            What differs from the image at or below some paths, those folders among them.
+        """
+        killed = await self._sandbox.kill_processes()
+        if killed:
+            self.leftovers.append(Leftover("process", "", f"{killed} still ran"))
+        seen = await see(self._sandbox, under)
+        self.leftovers += await planted(self._sandbox, seen.changes)
+        return seen
+
+    async def _without(self, scene: Scene, suspicious: Sequence[Leftover]) -> Run | None:
+        """The verifier's run in a copy of the agent's sandbox, what is suspicious put back to the image's."""
+        async with AsyncExitStack() as stack:
+            try:
+                copy = await stack.enter_async_context(fork(self._sandbox))
+            except UnsupportedTaskError as error:
+                self.leftovers.append(Leftover("unseen", "", f"there was no second run without them: {error}"))
+                return None
+            return await self._reverted(copy, scene, suspicious)
+
+    async def _reverted(self, copy: Sandbox, scene: Scene, suspicious: Sequence[Leftover]) -> Run:
+        try:
+            await revert(copy, suspicious, scene)
+        except TransferError as error:
+            return not_put_back(error, suspicious)
+        run = await run_verifier(self._task, copy, self._step, self._tests)
+        await carrying.pack_logs(copy, self._logs("without"))
+        return run
+
+    async def _fresh(
+        self, carried: carrying.Carried, name: str, scene: Scene | None = None, suspicious: Sequence[Leftover] = ()
+    ) -> Run:
+        """The verifier's run in a clean sandbox with the artifacts in it."""
+        async with fresh(self._sandbox) as clean:
+            await carrying.deliver(carried, clean, absent_too=True)
+            if scene is not None:
+                return await self._reverted(clean, scene, suspicious)
+            run = await run_verifier(self._task, clean, self._step, self._tests)
+            await carrying.pack_logs(clean, self._logs(name))
+        self._note_survivors(run)
+        return run
+
+    async def _separate(self, carried: carrying.Carried) -> Run:
+        """The verifier's run in its own environment."""
+        environment = verifier_environment(self._task, self._step)
+        view = view_of(self._task, environment, self._folder / "view")
+        network, note = await verifier_network(self._task, view, self._sandbox)
+        if note:
+            self.leftovers.append(Leftover("network-narrowed", "", note))
+        async with verifier_sandbox(view, self._sandbox, network) as own:
+            await carrying.deliver(carried, own, absent_too=False)
+            run = await run_verifier(view, own, self._step, self._tests, upload=not environment.bundled)
+            await carrying.pack_logs(own, self._logs("separate"))
+        self._note_survivors(run)
+        return await self._counted(run, "separate")
+
+    async def _counted(self, run: Run, name: str) -> Run:
+        """Puts the logs of a run into the agent's sandbox, where a trial looks for them."""
+        await clear_verifier_folders(self._sandbox)
+        await carrying.bring_logs_back(self._logs(name), self._sandbox)
+        return run
+
+    def _note_survivors(self, run: Run) -> None:
+        if run.survivors:
+            self.leftovers.append(Leftover("survivor", "", f"{run.survivors} of the verifier's own run still ran"))
+
+    def _logs(self, name: str) -> Path:
+        return self._folder / f"logs-{name}.tar"
+
+    def _workdir(self) -> str:
+        return self._task.config.environment.workdir or self._sandbox.image.workdir
 
 
 def _only_step(task: Task) -> TaskStep:
@@ -136,92 +283,3 @@ def _only_step(task: Task) -> TaskStep:
         names = ", ".join(step.name for step in task.steps)
         raise ValueError(f"{task.name} has several steps ({names}): say which one to verify")
     return task.steps[0]
-
-
-def _tests_folder(step: TaskStep) -> str:
-    return f"{step.folder}/tests" if step.folder else "tests"
-
-
-async def clear_verifier_folders(sandbox: Sandbox) -> None:
-    """Makes `/logs` a real folder and `/logs/verifier`, `/tests` real and empty ones.
-
-    What else is in a real `/logs` (artifacts the tests may read) stays.
-    """
-    try:
-        await sandbox.read_file(LOGS, max_bytes=1)
-    except IsADirectoryError:
-        pass
-    except (FileNotFoundError, TransferError):
-        await sandbox.remake_directory(LOGS)
-    else:
-        await sandbox.remake_directory(LOGS)
-    # Open to all: the verifier may run as a user of its own.
-    await sandbox.remake_directory(VERIFIER_LOGS, mode=0o777)
-    await sandbox.remake_directory(TESTS)
-
-
-async def _upload_tests(task: Task, sandbox: Sandbox, step: TaskStep, script: str) -> None:
-    """The task's tests, those of the step laid over them."""
-    own = _tests_folder(step)
-    if task.under("tests"):
-        await sandbox.upload(task.root / "tests", TESTS)
-    elif own != "tests" and task.under(own):
-        await sandbox.upload(task.root / own, TESTS)
-    if own != "tests" and task.under("tests"):
-        for file in task.under(own):
-            path = f"{TESTS}{file.path.removeprefix(own)}"
-            await sandbox.write_file(path, task.read_bytes(file.path), mode=0o755 if file.executable else 0o644)
-    await sandbox.write_file(f"{TESTS}/test.sh", task.read_bytes(script), mode=0o755)
-    # pytest looks for its settings from the tests upwards, so the agent could plant /pytest.ini, and /conftest.py with
-    # it. An empty one in /tests ends the search where it would have ended on a clean machine.
-    if not any(task.has(f"{folder}/{name}") for folder in ("tests", own) for name in PYTEST_SETTINGS):
-        await sandbox.write_file(f"{TESTS}/pytest.ini", b"")
-
-
-async def _run(task: Task, sandbox: Sandbox, step: TaskStep) -> ExecResult:
-    # As Harbor runs it: through bash, so that a script without a #! line works and one with keeps its interpreter.
-    return await sandbox.exec(
-        ["bash", "-c", f"{TESTS}/test.sh"],
-        cwd=task.config.environment.workdir,
-        env={**isolated_env(sandbox.image), **verifier_env(task, step)},
-        user=verifier_user(task, step),
-        timeout=verifier_timeout(task, step),
-        clean_env=True,
-    )
-
-
-async def _read_reward(sandbox: Sandbox, ran: ExecResult, timeout: float) -> tuple[Reward | None, str, str]:
-    """The reward, or the code and the words of why there is none."""
-    if ran.timed_out:
-        return (
-            None,
-            TIMEOUT,
-            f"the verifier was stopped after {timeout:g} s; a reward it may have written does not count",
-        )
-    try:
-        json_text = await _read(sandbox, "reward.json")
-        text = await _read(sandbox, "reward.txt") if json_text is None else None
-        reward = parse_reward(text, json_text)
-    except MissingRewardError as error:
-        return None, error.code, f"{error} (exit status {ran.exit_code})"
-    except RewardError as error:
-        return None, error.code, str(error)
-    return reward, "", ""
-
-
-async def _read(sandbox: Sandbox, name: str) -> bytes | None:
-    try:
-        return await sandbox.read_file(f"{VERIFIER_LOGS}/{name}", max_bytes=MAX_REWARD_BYTES)
-    except FileNotFoundError:
-        return None
-    except IsADirectoryError as error:
-        raise RewardFileError(f"{name} is a folder") from error
-    except TransferError as error:
-        raise RewardFileError(f"{name} is larger than {MAX_REWARD_BYTES} bytes, a link, or no plain file") from error
-
-
-async def _read_units(sandbox: Sandbox) -> tuple[Unit, ...]:
-    try:
-        return parse_ctrf(await sandbox.read_file(f"{VERIFIER_LOGS}/ctrf.json", max_bytes=MAX_CTRF_BYTES))
-    except (FileNotFoundError, IsADirectoryError, TransferError):
-        return ()

@@ -9,11 +9,12 @@ from agents.embedded.checking import check_syntax, check_tools
 from agents.embedded.conversation import Call, CannotError, Script
 from agents.embedded.foreign.drafting import Draft
 from agents.embedded.foreign.lengthening import put_behind, put_in_front
+from agents.embedded.foreign.placing import OUT
 from agents.embedded.foreign.reading import read_foreign
 from agents.embedded.foreign.step_folders import add_behind, add_in_front
 from agents.embedded.foreign.ties import Tie, tie_behind, tie_in_front
 from agents.embedded.foreign.trying import Findings, try_out
-from agents.embedded.task_settings import parsed, with_steps, with_tools
+from agents.embedded.task_settings import parsed, with_artifacts, with_steps, with_tools
 from agents.embedded.tools import contents
 from evolution.plan import Axis, Plan
 from evolution.sequence import Step
@@ -49,7 +50,7 @@ def harden(plan: Plan, toml: str, *, attempt: int) -> Script:
         (add_in_front if task.steps else put_in_front)(draft, task, front, before, held, beside=first, own=own)
     if behind is not None:
         (add_behind if task.steps else put_behind)(draft, task, end, behind, own=own)
-    settings = with_tools(toml, tools)
+    settings = with_artifacts(with_tools(toml, tools), OUT)
     if task.steps:
         settings = with_steps(settings, [step.id for step in front], [step.id for step in end])
     draft.put("task.toml", settings)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from agents.embedded.library.framework import Material, Posed, Scenario, Table
     from evolution.sequence import Sequence, Step
 
+OUT = "/app/out"
+"""Where results go, and all of a solver's that the checks read."""
+
 
 @dataclass(frozen=True)
 class ExternalLink:
@@ -60,7 +63,7 @@ def render_steps(sequence: Sequence, seed: int, *, entry: ExternalLink | None = 
 def _render(step: Step, seed: int, before: Checkpoint | None) -> RenderedStep:
     """One step; kept for a while, since an author writes it out anew at each turn of a conversation."""
     scenario, skill = registry.pair(step)
-    root, out_folder = f"/app/data/{step.id}", "/app/out"
+    root = f"/app/data/{step.id}"
     material = _material(seed, step.id, step.scenario)
     view = View(scenario.words, _rooted(material, root), material.lots, root)
     posed = skill.pose(stream(seed, step.id, step.scenario, step.skill), view)
@@ -71,7 +74,7 @@ def _render(step: Step, seed: int, before: Checkpoint | None) -> RenderedStep:
         leading = link(
             stream(seed, step.id, step.scenario, "link"), before, Destination(material.lots, lot, root, scenario.words)
         )
-    out = f"{out_folder}/{step.id}-{posed.file}"
+    out = f"{OUT}/{step.id}-{posed.file}"
     answer = posed.answers[lot]
     checks = _checks(step.id, posed, out)
     files = {f"data/{step.id}/{path}": FileContent(content) for path, content in material.files.items()}

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
 from agents.embedded.library import registry
-from agents.embedded.library.compose import render_steps
+from agents.embedded.library.compose import OUT, render_steps
 from agents.embedded.library.framework import FileContent
 from agents.embedded.library.story import introduction, organisation, output_rules
 
@@ -84,6 +84,8 @@ def _toml(steps: tuple[RenderedStep, ...], seed: int, name: str, reward: str) ->
     level = next((level for most, level in _LEVELS if weight <= most), "hard")
     lines = [
         'schema_version = "1.4"',
+        # All that the checks read. In "fresh" verification nothing else of a solver's reaches them.
+        f"artifacts = {json.dumps([OUT])}",
         "",
         "[task]",
         f"name = {json.dumps(name)}",
@@ -99,6 +101,7 @@ def _toml(steps: tuple[RenderedStep, ...], seed: int, name: str, reward: str) ->
         f"tools = {json.dumps(tools)}",
         'license = "Apache-2.0"',
         'source = "agents.embedded.library"',
+        'verification = "fresh"',
         "",
         "[metadata.evolution]",
         f"seed = {seed}",

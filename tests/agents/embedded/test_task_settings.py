@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from agents.embedded.conversation import CannotError
-from agents.embedded.task_settings import at, carried_over, with_steps, with_tools
+from agents.embedded.task_settings import at, carried_over, with_artifacts, with_steps, with_tools
 
 TOML = """# ours
 schema_version = "1.4"   # as of spring
@@ -32,6 +32,17 @@ def test_tools_are_added_once():
     assert edited.replace('["awk", "git"]', '["git"]') == TOML
     assert with_tools(TOML, ["git"]) == TOML
     assert tomllib.loads(with_tools('schema_version = "1.4"\n', ["awk"]))["metadata"] == {"tools": ["awk"]}
+
+
+def test_an_artifact_is_added_where_the_verifier_sees_nothing_else():
+    fresh = '# ours\nartifacts = ["/app/result"]\n[metadata]\nverification = "fresh"\n'
+    edited = with_artifacts(fresh, "/app/out")
+    assert edited == fresh.replace('["/app/result"]', '["/app/result", "/app/out"]')
+    assert with_artifacts(edited, "/app/out") == edited
+    assert with_artifacts(fresh.replace("/app/result", "/app"), "/app/out").count("/app") == 1
+    assert with_artifacts(TOML, "/app/out") == TOML
+    steps = '[metadata]\nverification = "fresh"\n[[steps]]\nname = "one"\nartifacts = ["/x"]\n'
+    assert tomllib.loads(with_artifacts(steps, "/app/out"))["artifacts"] == ["/app/out"]
 
 
 def test_steps_go_before_and_behind():
