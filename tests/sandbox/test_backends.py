@@ -22,8 +22,6 @@ def test_by_name_and_by_reference(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("docker", "not built yet"),
-        ("e2b", "not built yet"),
         ("podman", "known: bubblewrap"),
         ("no.such.module:Class", "cannot be imported"),
         ("sandbox.errors:Nothing", "has no 'Nothing'"),
@@ -32,6 +30,22 @@ def test_by_name_and_by_reference(name: str) -> None:
 def test_what_cannot_be_had_is_named(name: str, says: str) -> None:
     with pytest.raises(SandboxUnavailableError, match=says):
         load_backend(name)
+
+
+@pytest.mark.parametrize("name", ["docker", "e2b", "harbor"])
+def test_a_missing_package_is_named_with_its_extra(name: str) -> None:
+    program = f"""
+import sys
+sys.modules[{name!r}] = None  # as if it were not installed
+from sandbox.backends import load_backend
+from sandbox.errors import SandboxUnavailableError
+try:
+    load_backend({name!r})
+except SandboxUnavailableError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert f"pip install 'envolve[{name}]'" in done.stdout
 
 
 def test_a_wrong_rule_is_named() -> None:

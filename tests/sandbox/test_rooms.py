@@ -119,7 +119,10 @@ def test_every_room_says_that_it_is_ours():
         assert f"\nenvolve room: {room}\n" in (ROOT / room / "__init__.py").read_text()
 
 
-@pytest.mark.parametrize("door", ["sandbox.trial.__main__", "sandbox.doctor"])
+@pytest.mark.parametrize(
+    "door",
+    ["sandbox.trial.__main__", "sandbox.doctor", "sandbox.shell", "sandbox.images", "sandbox.check", "sandbox.clean"],
+)
 def test_a_door_names_the_intruder_and_ends_with_2(door, monkeypatch, capsys):
     module = importlib.import_module(door)
     monkeypatch.setattr(module, "rooms_problem", lambda: "`import agents` finds something else")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from sandbox.task import Task
 from sandbox.task.reference import edited_files, solved_steps
-from sandbox.trial import __main__ as trial
 from sandbox.trial.result import meets, roll_up
 from sandbox.trial.steps import run_noop, run_reference
 from sandbox.verification.reward import Reward
@@ -164,14 +162,3 @@ def test_thresholds_of_a_step() -> None:
     assert meets(None, None)
     assert meets(Reward({"a": 1.0, "b": 2.0}), {"a": 1.0, "b": 1.0})
     assert not meets(Reward({"a": 1.0}), {"a": 1.0, "b": 0.0})
-
-
-def test_the_door_prints_the_reward(sandboxes, write, capsys) -> None:
-    root = str(write(SINGLE).root)
-    assert trial.main([root]) == 0
-    assert capsys.readouterr().out == "reward 1\n"
-    assert trial.main([root, "--agent", "noop", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert (printed["agent"], printed["score"], printed["steps"][0]["solution"]) == ("noop", 0, None)
-    assert trial.main(["/no/such/task"]) == 2
-    assert "does not exist" in capsys.readouterr().err
