@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -12,10 +11,43 @@ from sandbox.verification.reward import AmbiguousRewardError, Reward
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sandbox.trial.agent import Turn, Usage
     from sandbox.verification.ctrf import Unit
     from sandbox.verification.verify import Verification
 
-Agent = Literal["oracle", "noop"]
+TrialClass = Literal["scored", "invalid", "infrastructure"]
+
+TASK, IMAGE, SETUP = "task", "image", "setup"
+"""Codes of errors that are the environment's fault, beside those of `Verification`."""
+UNSUPPORTED, SANDBOX, AGENT_UNAVAILABLE = "unsupported", "sandbox", "agent-unavailable"
+"""Codes of errors that are ours or this machine's."""
+INFRASTRUCTURE = frozenset({UNSUPPORTED, SANDBOX, AGENT_UNAVAILABLE})
+
+AGENT_TIMEOUT, AGENT_ERROR = "agent-timeout", "agent-error"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFinding:
+    """Something worth knowing beside the reward.
+
+    Attributes:
+        kind: `agent-timeout`, `agent-error`, `network-narrowed`, `logs-not-kept`, or a kind of what the verification
+            found left over.
+        path: The path in the sandbox, or the step, that is meant; "" for the whole trial.
+        note: In words.
+    """
+
+    kind: str
+    path: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when to when something ran, in Unix time; for records only, nothing is decided by it."""
+
+    began: float
+    ended: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +68,60 @@ class SolutionRun:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentRun:
+    """How an agent other than the reference solution acted on a step.
+
+    Attributes:
+        turns: Its trajectory, as it recorded it.
+        usage: What its model calls took; `None` when it asked no model.
+        timed_out: Whether its time was up.
+        error: What it raised, in a line; "" when it ended by itself.
+        error_type: The class of that.
+        seconds: Wall-clock seconds.
+    """
+
+    turns: tuple[Turn, ...] = ()
+    usage: Usage | None = None
+    timed_out: bool = False
+    error: str = ""
+    error_type: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class StepResult:
     """One step of a trial.
 
     Attributes:
         name: The step ("main" in a single-step task).
-        solution: How the solution ran; `None` for a no-op and where there is no solution for the step.
+        solution: How the solution ran; `None` for other agents and where there is no solution for the step.
         verification: The verifier's word; `None` when the step could not be prepared, and `error` says why.
         error: Why there is no verification.
+        run: How an agent acted; `None` for the reference solution and for nothing at all.
+        acting: When it acted.
+        verifying: When it was verified.
     """
 
     name: str
     solution: SolutionRun | None = None
     verification: Verification | None = None
     error: str = ""
+    run: AgentRun | None = None
+    acting: Span | None = None
+    verifying: Span | None = None
+
+    @property
+    def findings(self) -> tuple[TrialFinding, ...]:
+        """What the agent's end and the verification give to report."""
+        path = "" if self.name == "main" else f"steps/{self.name}"
+        found = []
+        acted = self.run or self.solution
+        if acted is not None and acted.timed_out:
+            found.append(TrialFinding(AGENT_TIMEOUT, path, "its time was up; what it had done was verified"))
+        if self.run is not None and self.run.error:
+            found.append(TrialFinding(AGENT_ERROR, path, self.run.error))
+        leftovers = getattr(self.verification, "leftovers", ())
+        return (*found, *(TrialFinding(left.kind, left.path, left.note) for left in leftovers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +132,27 @@ class TrialResult:
         agent: Who acted.
         steps: The steps that ran, in order; fewer than the task has when a `min_reward` or an error ended it.
         reward: The roll-up of the steps' rewards, what Harbor would report; `None` when there is none.
-        error_code: Why there is no score: a code of `Verification`, "setup", or "no-score"; "" with a score.
+        error_code: Why there is no score: a code of `Verification`, "no-score", or one of this module; "" with a score.
         error: The same in words.
         seconds: Wall-clock seconds.
+        task: The task's name.
+        attempt: Which attempt at the task it was, from 1.
+        notes: What is worth knowing beside what the steps tell; `findings` has all of it.
+        starting: When its sandbox was made.
+        whole: When all of it ran.
     """
 
-    agent: Agent
+    agent: str
     steps: tuple[StepResult, ...]
     reward: Reward | None
     error_code: str = ""
     error: str = ""
     seconds: float = 0.0
+    task: str = ""
+    attempt: int = 1
+    notes: tuple[TrialFinding, ...] = ()
+    starting: Span | None = field(default=None, compare=False)
+    whole: Span | None = field(default=None, compare=False)
 
     @property
     def score(self) -> float | None:
@@ -81,19 +163,31 @@ class TrialResult:
         return None if self.reward is None or self.error_code else self.reward.score
 
     @property
+    def trial_class(self) -> TrialClass:
+        """`scored`; or whose fault it is that there is no score: the environment's (`invalid`) or ours."""
+        if self.score is not None:
+            return "scored"
+        return "infrastructure" if self.error_code in INFRASTRUCTURE else "invalid"
+
+    @property
+    def findings(self) -> tuple[TrialFinding, ...]:
+        """What is worth knowing beside the reward: of the trial, then of each step."""
+        return (*self.notes, *(finding for step in self.steps for finding in step.findings))
+
+    @property
     def units(self) -> tuple[Unit, ...]:
         """The test units of all steps, in order."""
         return tuple(unit for step in self.steps if step.verification for unit in step.verification.units)
 
 
-def trial_result(agent: Agent, steps: Sequence[StepResult], strategy: str | None, seconds: float = 0.0) -> TrialResult:
+def trial_result(agent: str, steps: Sequence[StepResult], strategy: str | None, seconds: float = 0.0) -> TrialResult:
     """Rolls the steps up to one result."""
     reward = roll_up([step.verification.reward if step.verification else None for step in steps], strategy)
     error_code, error = "", ""
     # A step without a reward ends a trial, so only the last one can be at fault.
     last = steps[-1] if steps else None
     if last is not None and last.verification is None:
-        error_code, error = "setup", last.error
+        error_code, error = SETUP, last.error
     elif last is not None and last.verification is not None and last.verification.reward is None:
         error_code, error = last.verification.error_code, last.verification.error
     if reward is not None and not error_code:
@@ -129,35 +223,3 @@ def meets(reward: Reward | None, least: float | Mapping[str, float] | None) -> b
     thresholds = {"reward": least} if isinstance(least, (int, float)) else least
     found = {} if reward is None else reward.rewards
     return all(found.get(key, float("-inf")) >= threshold for key, threshold in thresholds.items())
-
-
-def as_json(result: TrialResult) -> dict[str, object]:
-    """A result as plain JSON values."""
-    steps = [
-        {
-            "name": step.name,
-            "solution": dataclasses.asdict(step.solution) if step.solution else None,
-            "verification": {
-                **{
-                    field.name: getattr(step.verification, field.name)
-                    for field in dataclasses.fields(step.verification)
-                    if field.name not in {"reward", "units"}
-                },
-                "rewards": dict(step.verification.reward.rewards) if step.verification.reward else None,
-                "units": [dataclasses.asdict(unit) for unit in step.verification.units],
-            }
-            if step.verification
-            else None,
-            "error": step.error,
-        }
-        for step in result.steps
-    ]
-    return {
-        "agent": result.agent,
-        "score": result.score,
-        "rewards": dict(result.reward.rewards) if result.reward else None,
-        "error_code": result.error_code,
-        "error": result.error,
-        "seconds": round(result.seconds, 3),
-        "steps": steps,
-    }

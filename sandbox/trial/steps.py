@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sandbox.task.phase import agent_env, agent_timeout, agent_user, solution_env
 from sandbox.task.reference import SCRIPT, edited_files, is_left_out, solution_folder
 from sandbox.trial.healthcheck import run_healthcheck
-from sandbox.trial.result import Agent, SolutionRun, StepResult, TrialResult, meets, trial_result
+from sandbox.trial.result import AgentRun, SolutionRun, Span, StepResult, TrialResult, meets, trial_result
+from sandbox.verification.sending import Sent, send_folder
 from sandbox.verification.verify import MAX_OUTPUT, clear_verifier_folders, verify
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from sandbox.task import Task, TaskStep
 
 SOLUTION = "/solution"
+AGENT_LOGS = "/logs/agent"
+ARTIFACTS = "/logs/artifacts"
 
 
 async def run_reference(
@@ -71,9 +74,8 @@ async def run_solution(
     folder = solution_folder(source, step)
     if folder is None or is_left_out(source, step, folder, without):
         return None
-    await sandbox.upload(source.root / folder, SOLUTION)
-    for path, content in edited_files(source, folder, without, rename).items():
-        await sandbox.write_file(f"{SOLUTION}/{path}", content, mode=0o755)
+    edited = edited_files(source, folder, without, rename)
+    await send_folder(source, sandbox, folder, SOLUTION, {path: Sent(edited[path], runs=True) for path in edited})
     # As Harbor runs it: through bash, so that a script without a #! line works and one with keeps its interpreter.
     ran = await sandbox.exec(
         ["bash", "-c", f"{SOLUTION}/{SCRIPT}"],
@@ -91,7 +93,10 @@ async def prepare_step(task: Task, sandbox: Sandbox, step: TaskStep) -> str:
     Returns:
         What went wrong, or "".
     """
-    if step is not task.steps[0]:
+    if step is task.steps[0]:
+        for path in (AGENT_LOGS, ARTIFACTS):  # an agent of any user may write there, as in Harbor
+            await sandbox.remake_directory(path, mode=0o777)
+    else:
         # Harbor does so too: a later step's agent must not find the tests and the reward of the one before.
         await clear_verifier_folders(sandbox)
     config = task.config.environment
@@ -117,11 +122,21 @@ async def prepare_step(task: Task, sandbox: Sandbox, step: TaskStep) -> str:
 
 
 async def run_steps(
-    agent: Agent, task: Task, sandbox: Sandbox, act: Callable[[TaskStep], Awaitable[SolutionRun | None]]
+    agent: str,
+    task: Task,
+    sandbox: Sandbox,
+    act: Callable[[TaskStep], Awaitable[SolutionRun | AgentRun | None]],
+    *,
+    keep: Callable[[StepResult], Awaitable[None]] | None = None,
 ) -> TrialResult:
     """Every step in order: prepare, act, verify; ends at a step without a reward or below its `min_reward`.
 
-    `act` is what the agent does in a step; it returns how a solution ran, or `None`.
+    Args:
+        agent: Who acts, for the record.
+        task: The task.
+        sandbox: A fresh one of it.
+        act: What the agent does in a step; returns how a solution ran or an agent acted, or `None`.
+        keep: Told of each step that was verified, while its logs are still in the sandbox.
     """
     began = time.monotonic()
     results: list[StepResult] = []
@@ -130,10 +145,28 @@ async def run_steps(
         if problem:
             results.append(StepResult(step.name, error=problem))
             break
-        solution = await act(step)
-        verification = await verify(task, sandbox, step=step)
-        results.append(StepResult(step.name, solution, verification))
-        least = step.config.min_reward if step.config else None
-        if verification.reward is None or not meets(verification.reward, least):
+        result = await _act_and_verify(task, sandbox, step, act)
+        results.append(result)
+        if keep is not None:
+            await keep(result)
+        reward = result.verification.reward if result.verification else None
+        if reward is None or not meets(reward, step.config.min_reward if step.config else None):
             break
     return trial_result(agent, results, task.config.multi_step_reward_strategy, time.monotonic() - began)
+
+
+async def _act_and_verify(
+    task: Task, sandbox: Sandbox, step: TaskStep, act: Callable[[TaskStep], Awaitable[SolutionRun | AgentRun | None]]
+) -> StepResult:
+    began = time.time()
+    acted = await act(step)
+    between = time.time()
+    verification = await verify(task, sandbox, step=step)
+    return StepResult(
+        step.name,
+        acted if isinstance(acted, SolutionRun) else None,
+        verification,
+        run=acted if isinstance(acted, AgentRun) else None,
+        acting=Span(began, between),
+        verifying=Span(between, time.time()),
+    )
