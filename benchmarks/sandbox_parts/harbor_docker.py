@@ -1,0 +1,67 @@
+"""Start, run `true`, stop of Harbor's own Docker environment; run by Harbor's Python, not ours.
+
+Usage: harbor_docker.py FOLDER IMAGE RUNS CONCURRENCY...
+Prints one JSON object: for each concurrency the seconds of each episode and of all together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+from harbor.environments.docker.docker import DockerEnvironment
+from harbor.models.task.config import EnvironmentConfig
+from harbor.models.trial.paths import TrialPaths
+
+
+async def episode(folder: Path, image: str) -> float:
+    """One environment from start to stop."""
+    with tempfile.TemporaryDirectory() as trial:
+        paths = TrialPaths(trial_dir=Path(trial))
+        paths.mkdir()
+        name = f"bench-{uuid.uuid4().hex[:12]}"
+        begun = time.perf_counter()
+        environment = DockerEnvironment(
+            environment_dir=folder / "hello-world" / "environment",
+            environment_name="hello-world",
+            session_id=name,
+            trial_paths=paths,
+            task_env_config=EnvironmentConfig(docker_image=image),
+        )
+        await environment.start(force_build=False)
+        try:
+            done = await environment.exec("true")
+            assert done.return_code == 0
+        finally:
+            await environment.stop(delete=False)
+        return time.perf_counter() - begun
+
+
+async def main(folder: Path, image: str, runs: int, concurrencies: list[int]) -> None:
+    """Measures each concurrency in turn."""
+    found = {}
+    await episode(folder, image)
+    for concurrency in concurrencies:
+        # A Docker episode takes a second or more: few are enough, and none at 32 would ever end otherwise.
+        count = max(concurrency, min(runs, 16))
+        limit = asyncio.Semaphore(concurrency)
+
+        async def bounded(limit: asyncio.Semaphore = limit) -> float:
+            async with limit:
+                return await episode(folder, image)
+
+        begun = time.perf_counter()
+        seconds = await asyncio.gather(*(bounded() for _ in range(count)))
+        found[str(concurrency)] = [seconds, time.perf_counter() - begun]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), [int(word) for word in sys.argv[4:]]))

@@ -1,0 +1,4 @@
+#!/bin/bash
+# report: 6
+# code: unparsable
+echo nan > /logs/verifier/reward.txt
