@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 COMMANDS = {
     "generation": ("evolution.generation", "evolve environments and release harder, verified generations"),
     "trial": ("sandbox.trial.__main__", "run one task in a sandbox and show its reward"),
+    "shell": ("sandbox.shell", "work in a task's sandbox yourself"),
+    "images": ("sandbox.images", "build, import, list and collect images"),
+    "check": ("sandbox.check", "check a sandbox back end, one of yours too"),
+    "clean": ("sandbox.clean", "remove what killed runs left behind"),
     "tabulate": ("evolution.tabulate", "count a reference table over shell scripts"),
     "doctor": ("sandbox.doctor", "say what this machine can do"),
 }

@@ -18,18 +18,19 @@ _BUILT_IN = {
     "bubblewrap": "sandbox.bubblewrap.backend:BubblewrapBackend",
     "docker": "sandbox.docker.backend:DockerBackend",
     "e2b": "sandbox.e2b.backend:E2BBackend",
+    "harbor": "sandbox.harbor.backend:HarborBackend",
     "local": "sandbox.local.backend:LocalBackend",
 }
-_EXTRAS = {"docker": "docker", "e2b": "e2b"}
+_EXTRAS = {"docker": "docker", "e2b": "e2b", "harbor": "harbor"}
 
 
 def load_backend(name: str = "bubblewrap", *, base: Sequence[str] = (), **options: object) -> SandboxBackend:
     """Makes a back end.
 
     Args:
-        name: `bubblewrap`, `docker`, `e2b`, `local`, a name that an installed package registers in the entry-point group `envolve.sandboxes`, or
-            `module:Class`.
-        base: What `FROM` stands for, as rules IMAGE=DIR, IMAGE=TAR or IMAGE=host.
+        name: `bubblewrap`, `docker`, `e2b`, `local`, `harbor` (any of Harbor's own environments), a name that an
+            installed package registers in the entry-point group `envolve.sandboxes`, or `module:Class`.
+        base: What `FROM` stands for, as rules IMAGE=DIR, IMAGE=TAR or IMAGE=host; for `e2b` IMAGE=TEMPLATE.
         options: Handed to the class as they are.
 
     Raises:

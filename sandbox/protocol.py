@@ -254,10 +254,13 @@ class Sandbox(Protocol):
         ...
 
     async def download(self, source: str, target: Path, *, max_bytes: int = 1 << 30) -> None:
-        """Copies a file or a folder out; symlinks are copied as links, never followed; no device, no `..`.
+        """Copies a file or a folder out; symlinks are copied as links, never followed.
+
+        Pipes, sockets and devices in a folder are left out.
 
         Raises:
-            TransferError: Nothing there, or larger than `max_bytes` in all.
+            TransferError: Nothing there, `source` itself is a pipe, a socket or a device, or larger than `max_bytes` in
+                all.
         """
         ...
 
