@@ -39,8 +39,11 @@ async def measure(subjects: Subjects, runs: int) -> dict[str, object]:
     if reason:
         print(f"left out: {reason}")
     else:
-        for concurrency, of_harbor in _harbor(subjects, runs).items():
-            figures[concurrency]["harbor docker"] = of_harbor
+        for concurrency, taken in _harbor(subjects, runs).items():
+            if isinstance(taken, str):
+                print(f"left out: Harbor's Docker environment, {concurrency} at once: {taken}")
+            else:
+                figures[concurrency]["harbor docker"] = _figures(*taken)
     _show(figures)
     return {"figures": figures, **_judged(figures["1"])}
 
@@ -107,8 +110,8 @@ async def _at_once(kinds: dict[str, Episode], runs: int, concurrency: int) -> di
     return found
 
 
-def _harbor(subjects: Subjects, runs: int) -> dict[str, dict[str, float]]:
-    """The same of Harbor's Docker environment, by a program of its own in Harbor's Python."""
+def _harbor(subjects: Subjects, runs: int) -> dict[str, tuple[list[float], float] | str]:
+    """The same of Harbor's Docker environment, by a program of its own in Harbor's Python: seconds, or why not."""
     _, image = subjects.backends["docker"]
     driver = Path(__file__).with_name("harbor_docker.py")
     arguments = [str(HARBOR / "python"), str(driver), str(subjects.folder), image.reference, str(runs)]
@@ -118,8 +121,8 @@ def _harbor(subjects: Subjects, runs: int) -> dict[str, dict[str, float]]:
     if ran.returncode:
         print(f"left out: Harbor's Docker environment ended with {ran.returncode}: {ran.stderr[-500:]}")
         return {}
-    taken = json.loads(ran.stdout.splitlines()[-1])
-    return {concurrency: _figures(seconds, wall) for concurrency, (seconds, wall) in taken.items()}
+    found: dict[str, tuple[list[float], float] | str] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
 def _figures(seconds: list[float], wall: float) -> dict[str, float]:

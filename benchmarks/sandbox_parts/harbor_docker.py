@@ -1,7 +1,7 @@
 """Start, run `true`, stop of Harbor's own Docker environment; run by Harbor's Python, not ours.
 
 Usage: harbor_docker.py FOLDER IMAGE RUNS CONCURRENCY...
-Prints one JSON object: for each concurrency the seconds of each episode and of all together.
+Prints one JSON object: for each concurrency the seconds of each episode and of all together, or why there are none.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import subprocess
 import sys
 import tempfile
 import time
@@ -57,9 +58,29 @@ async def main(folder: Path, image: str, runs: int, concurrencies: list[int]) ->
                 return await episode(folder, image)
 
         begun = time.perf_counter()
-        seconds = await asyncio.gather(*(bounded() for _ in range(count)))
-        found[str(concurrency)] = [seconds, time.perf_counter() - begun]
+        episodes = await asyncio.gather(*(bounded() for _ in range(count)), return_exceptions=True)
+        wall = time.perf_counter() - begun
+        failed = [str(outcome) for outcome in episodes if isinstance(outcome, BaseException)]
+        found[str(concurrency)] = _reason(failed) if failed else [episodes, wall]
+        _remove_leftovers()
     print(json.dumps(found))
+
+
+def _reason(failed: list[str]) -> str:
+    pool = "could not find an available, non-overlapping IPv4 address pool"
+    exhausted = sum(pool in message for message in failed)
+    if exhausted:
+        return f"{exhausted} episodes found no address pool left: each makes a network of its own"
+    return f"{len(failed)} episodes failed: {failed[0][-300:]}"
+
+
+def _remove_leftovers() -> None:
+    """What episodes that failed have left; the names begin as `episode` makes them."""
+    for listing, removal in ((["ps", "-a"], ["rm", "-f"]), (["network", "ls"], ["network", "rm"])):
+        shown = ["--format", "{{.ID}}", "--filter", "name=^bench-"]
+        listed = subprocess.run(["docker", *listing, *shown], capture_output=True, text=True, check=True)
+        for name in listed.stdout.split():
+            subprocess.run(["docker", *removal, name], capture_output=True, check=False)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,11 @@ async def per_idle_sandbox(subjects: Subjects) -> dict[str, float]:
     """MiB of one idle sandbox of each back end."""
     found = {}
     for name, (backend, image) in subjects.backends.items():
-        before = _pss()
+        engine = name == "docker"
+        before = _pss(engine=engine)
         started = await _started(backend, image, COUNT)
         await asyncio.sleep(1)
-        found[name] = round((_pss() - before) / COUNT / (1 << 20), 2)
+        found[name] = round((_pss(engine=engine) - before) / COUNT / (1 << 20), 2)
         await asyncio.gather(*(sandbox.stop() for sandbox in started))
         print(f"memory of an idle sandbox of {name}: {found[name]} MiB")
     return found
@@ -57,10 +58,10 @@ async def _started(backend: SandboxBackend, image: object, count: int) -> list[S
     return list(await asyncio.gather(*(start() for _ in range(count))))
 
 
-def _pss() -> int:
-    """Bytes of all our descendants and of all that belongs to a Docker engine, containers included."""
+def _pss(*, engine: bool = False) -> int:
+    """Bytes of this process and all its descendants; with `engine`, of a Docker engine and its containers too."""
     processes = {psutil.Process(), *psutil.Process().children(recursive=True)}
-    for process in psutil.process_iter(["name"]):
+    for process in psutil.process_iter(["name"]) if engine else ():
         if process.info["name"] in _ENGINE:
             processes |= {process, *_children(process)}
     return sum(_pss_of(process.pid) for process in processes)

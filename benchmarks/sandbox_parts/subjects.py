@@ -23,7 +23,9 @@ def hello_world(folder: Path, image: str = "python:3.12-bookworm") -> Path:
     root = folder / "hello-world"
     for name in ("environment", "solution", "tests"):
         (root / name).mkdir(parents=True, exist_ok=True)
-    (root / "task.toml").write_text('schema_version = "1.4"\n\n[task]\nname = "envolve/hello-world"\n')
+    (root / "task.toml").write_text(
+        'schema_version = "1.4"\n\n[task]\nname = "envolve/hello-world"\n\n[environment]\nnetwork_mode = "no-network"\n'
+    )
     (root / "instruction.md").write_text("Write hello to /app/hello.txt.\n")
     (root / "environment" / "Dockerfile").write_text(f"FROM {image}\nWORKDIR /app\n")
     (root / "solution" / "solve.sh").write_text("#!/bin/bash\necho hello > /app/hello.txt\n")
