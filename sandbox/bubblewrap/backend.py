@@ -251,7 +251,11 @@ class BubblewrapBackend:
         self._count += 1
         number = self._count
         writable = ready.spares.writable(stand.root, ready.run.path / str(number))
-        userns = await ready.spares.userns()
+        try:
+            userns = await ready.spares.userns()
+        except BaseException:
+            self._janitor.remove_later([writable.folder])
+            raise
         name = f"{ready.run.name}-{number}"
         arguments = bwrap_arguments(
             ready.bwrap,
@@ -268,7 +272,7 @@ class BubblewrapBackend:
             cgroup = ready.cgroups.make(name, limits)
             init, stdin = await starting.first_process(known=stand.root in self._proven)
         except BaseException:
-            starting.give_up()
+            await asyncio.shield(starting.give_up())
             cgroup.remove()
             os.close(userns)
             self._janitor.remove_later([writable.folder])

@@ -135,6 +135,9 @@ class Launcher:
                         await writable(self._channel.fileno())
         except (BrokenPipeError, ConnectionResetError):
             pass
+        except BaseException:
+            ours.close()
+            raise
         finally:
             if memory is not None:
                 os.close(memory)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sandbox.bubblewrap.capture import InputPipe, OutputPipe
 from sandbox.bubblewrap.client import raise_error
+from sandbox.capture import InputPipe, OutputPipe
 from sandbox.errors import SandboxLostError, UnsupportedTaskError
 from sandbox.protocol import ExecResult
 
@@ -144,23 +144,12 @@ class RunningCommand:
         return None
 
     async def _kill(self, answer: Answer) -> None:
-        await self._call_killer("kill_all" if self._keeper is None else "kill_tree")
-        try:
-            async with asyncio.timeout(_GONE_SECONDS):
-                await answer.ended()
-        except TimeoutError:
-            raise SandboxLostError("a command outlived its kill: a process hangs in the kernel") from None
+        await kill_command(self._place, self._keeper, answer)
 
     async def _without_keeper(self) -> int:
         """The keeper was killed, by the command itself or by another: all that it watched over must go."""
-        await self._call_killer("kill_all")
+        await _call_killer(self._place, "kill_all", None)
         return _KILLED
-
-    async def _call_killer(self, op: str) -> None:
-        try:
-            await self._place.launcher.call(op, {"init": self._place.fds["init"]}, keeper=self._keeper or 0)
-        except SandboxLostError as error:
-            raise SandboxLostError("the sandbox died under the command") from error
 
     async def _settle(self) -> None:
         """Takes the rest of the output; what background processes write later belongs to nobody."""
@@ -171,6 +160,42 @@ class RunningCommand:
             await asyncio.wait(open_ends, timeout=_GRACE_SECONDS)
         for pipe in self._outputs:
             pipe.finish()
+
+
+async def kill_command(place: Place, keeper: int | None, answer: Answer) -> None:
+    """Kills all that a command has started; all in the sandbox when its keeper does not say that nothing is left.
+
+    Args:
+        place: Where it runs.
+        keeper: Its keeper's process id, if it is known by now.
+        answer: What comes of the request that has started it.
+
+    Raises:
+        SandboxLostError: The sandbox died, or a process cannot be killed.
+    """
+    over = False
+    try:
+        async with asyncio.timeout(_GONE_SECONDS):
+            while keeper is None and not over and (told := await answer.next()) is not None:
+                keeper, over = (int(str(told["keeper"])) if "keeper" in told else None), "over" in told
+    except TimeoutError:
+        keeper = None
+    await _call_killer(place, "kill_all" if keeper is None else "kill_tree", keeper)
+    try:
+        async with asyncio.timeout(_GONE_SECONDS):
+            while (told := await answer.next()) is not None:
+                over = over or "over" in told
+    except TimeoutError:
+        raise SandboxLostError("a command outlived its kill: a process hangs in the kernel") from None
+    if keeper is not None and not over:
+        await _call_killer(place, "kill_all", None)
+
+
+async def _call_killer(place: Place, op: str, keeper: int | None) -> None:
+    try:
+        await place.launcher.call(op, {"init": place.fds["init"]}, keeper=keeper or 0)
+    except SandboxLostError as error:
+        raise SandboxLostError("the sandbox died under the command") from error
 
 
 async def closing(command: RunningCommand, work: Coroutine[None, None, ExecResult]) -> ExecResult:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sandbox.bubblewrap.client import raise_error
+from sandbox.bubblewrap.command import kill_command
 from sandbox.errors import SandboxLostError, UnsupportedTaskError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def interact(place: Place, body: Body, terminal_fd: int) -> int:
     try:
         return await _follow(answer, keepers)
     except asyncio.CancelledError:
-        await asyncio.shield(_kill(place, keepers[0] if keepers else 0))
+        await asyncio.shield(_kill(place, keepers[0] if keepers else None, answer))
         raise
     finally:
         answer.close()
@@ -49,9 +50,8 @@ async def _follow(answer: Answer, keepers: list[int]) -> int:
     return _KILLED  # the keeper was killed from inside, and the command with it or before
 
 
-async def _kill(place: Place, keeper: int) -> None:
+async def _kill(place: Place, keeper: int | None, answer: Answer) -> None:
     try:
-        op = "kill_tree" if keeper else "kill_all"
-        await place.launcher.call(op, {"init": place.fds["init"]}, keeper=keeper)
+        await kill_command(place, keeper, answer)
     except SandboxLostError:
         return

@@ -38,8 +38,8 @@ class UserError(Exception):
 def run(body: wire.Body, fds: dict[str, int]) -> None:
     """Starts the command of one request; the calling process (the door) should end afterwards.
 
-    Reports `{"keeper": pid}` with the keeper's process id on the host, then `{"exit": status}`, or
-    `{"error": "user", ...}` when the user is unknown.
+    Reports `{"keeper": pid}` with the keeper's process id on the host, then `{"exit": status}` and,
+    when nothing of the command is left, `{"over": True}`; or `{"error": "user", ...}` when the user is unknown.
     """
     syscalls.join(fds["init"], NAMESPACES)
     if body["harden"]:
@@ -73,12 +73,12 @@ def _keep(body: wire.Body, fds: dict[str, int]) -> None:
         _become_user(account, ids=bool(body["users"]))
         command, status = _start(body, fds, account[3])
     except UserError as error:
-        wire.report(fds["report"], error="user", message=str(error))
+        wire.report(fds["report"], error="user", message=str(error), over=True)
         return
     except (OSError, ValueError) as error:
         os.write(fds["stderr"], f"cannot run the command: {error}\n".encode("utf-8", "surrogateescape"))
     if not command:
-        wire.report(fds["report"], exit=status)
+        wire.report(fds["report"], exit=status, over=True)
         return
     _signal.pthread_sigmask(_signal.SIG_BLOCK, range(1, _signal.NSIG))
     for name, fd in fds.items():
@@ -100,6 +100,7 @@ def _reap(command: int, report: int) -> None:
         try:
             pid, status = os.waitpid(-1, 0)
         except ChildProcessError:
+            wire.report(report, over=True)
             return
         if pid == command:
             code = os.waitstatus_to_exitcode(status)

@@ -73,7 +73,8 @@ class Networks:
     def __init__(self, launcher: Launcher, new_userns: Callable[[], Awaitable[int]], folder: Path) -> None:
         self._launcher = launcher
         self._pasta = pasta.Pasta(launcher, new_userns)
-        self._resolv_conf = folder / "resolv.conf"
+        self._folder = folder
+        self._written: dict[str, Path] = {}
 
     async def modes(self) -> frozenset[NetworkMode]:
         """Those that work on this machine."""
@@ -96,9 +97,12 @@ class Networks:
             return Path("/etc/resolv.conf")
         if network.mode != "public":
             return None
-        aside = self._resolv_conf.with_suffix(".new")  # running sandboxes keep the file they have
-        aside.write_text(pasta.resolv_conf(own=pasta.outside().own))
-        return aside.replace(self._resolv_conf)
+        text = pasta.resolv_conf(own=pasta.outside().own)
+        if text not in self._written:  # a file never changes: a sandbox that is starting may be about to mount it
+            path = self._folder / f"resolv-{len(self._written)}.conf"
+            path.write_text(text)
+            self._written[text] = path
+        return self._written[text]
 
     async def open(self, network: Network, init: int) -> Access | None:
         """Makes the way out of a sandbox whose first process is `init`, before its first command.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.bubblewrap.roots import Root
-from sandbox.bubblewrap.store import StoredImage, base_name
+from sandbox.bubblewrap.store import StoredImage
 from sandbox.image.bases import DEFAULT_BASES, Base, BaseMap, canonical, not_mapped
+from sandbox.image.digests import base_name
 from sandbox.image.recipe import ImageConfig
 
 if TYPE_CHECKING:

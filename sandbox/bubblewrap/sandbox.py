@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sandbox.bubblewrap.backend import BubblewrapBackend
-    from sandbox.bubblewrap.capture import OutputPipe
     from sandbox.bubblewrap.cgroup import Cgroup
     from sandbox.bubblewrap.client import Answer, Launcher
     from sandbox.bubblewrap.networking import Access, Networks
     from sandbox.bubblewrap.roots import Writable
     from sandbox.bubblewrap.snapshots import Stand
     from sandbox.bubblewrap.wire import Body
+    from sandbox.capture import OutputPipe
     from sandbox.protocol import ExecResult, Image, Limits, Network, Stream
 
 _MAX_UPLOAD = 8 << 30
@@ -103,6 +103,7 @@ class BubblewrapSandbox:
         self._leftovers: list[OutputPipe] = []
         self._rests: list[Answer] = []
         self._access: Access | None = None
+        self._proxies: Mapping[str, str] = {}
         self._stopping: asyncio.Task[None] | None = None
 
     @property
@@ -145,7 +146,8 @@ class BubblewrapSandbox:
         """See `Sandbox.exec`."""
         self._check()
         place = Place(self.parts.launcher, self._exec_fds(), self._body)
-        body = self._request(command, cwd, {} if clean_env else self._image.env, env, user)
+        variables = {**({} if clean_env else self._image.env), **self._proxies, **(env or {})}
+        body = self._request(command, cwd, variables, user)
         running = RunningCommand(place, self._limits.output_bytes, stdin, on_output)
         async with self._cutting:  # a command that starts now would be killed for what another has done
             self._running.add(running)
@@ -172,16 +174,13 @@ class BubblewrapSandbox:
         """See `sandbox.interactive.Interactive`."""
         self._check()
         place = Place(self.parts.launcher, self._exec_fds(), self._body)
-        body = self._request(command, cwd, self._image.env, env, user)
+        body = self._request(command, cwd, {**self._image.env, **self._proxies, **(env or {})}, user)
         return await interact(place, body, terminal_fd)
 
     async def connect(self, networks: Networks) -> None:
-        """Makes its way out, if its network has one; before its first command.
-
-        Raises:
-            SandboxError: It can't be made.
-        """
+        """Makes its way out, if its network has one, before its first command; see `Networks.open` for errors."""
         self._access = await networks.open(self._network, self.parts.init)
+        self._proxies = {} if self._access is None else self._access.env
 
     def busy(self) -> bool:
         """Whether a command runs, or something lives on that one has started."""
@@ -356,18 +355,12 @@ class BubblewrapSandbox:
         return {"init": self.parts.init, **joins}
 
     def _request(
-        self,
-        command: str | Sequence[str],
-        cwd: str | None,
-        image_env: Mapping[str, str],
-        env: Mapping[str, str] | None,
-        user: str | int | None,
+        self, command: str | Sequence[str], cwd: str | None, env: Mapping[str, str], user: str | int | None
     ) -> Body:
-        proxies = {} if self._access is None else self._access.env
         return {
             "command": command if isinstance(command, str) else list(command),
             "cwd": cwd or self._image.workdir or "/",
-            "env": {**image_env, **proxies, **(env or {})},
+            "env": env,
             "user": self._image.user if user is None else str(user),
         }
 

@@ -78,11 +78,37 @@ class Starting:
             raise SandboxError(f"bwrap failed: {self._complaint()}")
         init = self._open_first(int(str(told["pid"])))
         stdin = self._ours.pop("stdin")
-        self.give_up()
+        self._close_all()
         return init, stdin
 
-    def give_up(self) -> None:
-        """Closes everything that is still open; a sandbox that is starting ends by it."""
+    async def give_up(self) -> None:
+        """Closes everything that is still open, and waits for the end of a sandbox that is starting.
+
+        The first process ends as soon as it finds its standard input closed. What else `bwrap` writes to stays open up
+        to then: killed by a closed pipe half-way, it would leave a child that waits for it for ever.
+        """
+        self._close(self._theirs)
+        for name in ("stdin", "gate"):
+            self._close({name: self._ours.pop(name)} if name in self._ours else {})
+        try:
+            async with asyncio.timeout(self._patience):
+                while "stderr" in self._ours and not self._ended():
+                    await readable(self._ours["stderr"])
+        except TimeoutError:  # it hangs in the kernel
+            pass
+        finally:
+            self._close_all()
+
+    def _ended(self) -> bool:
+        """Whether no process holds our pipes any more; what was said is thrown away."""
+        try:
+            while os.read(self._ours["stderr"], _MAX_TEXT):
+                pass
+        except BlockingIOError:
+            return False
+        return True
+
+    def _close_all(self) -> None:
         if self._answer is not None:
             self._answer.close()
         self._close(self._theirs)

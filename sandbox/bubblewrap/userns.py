@@ -159,6 +159,10 @@ async def make_userns(launcher: Launcher, users: UserMap) -> int:
         answer = await launcher.post("userns", {"go": waiting}, mode=users.mode)
         try:
             return await _made(answer, go, users)
+        except BaseException:
+            for descriptor in answer.descriptors:
+                os.close(descriptor)
+            raise
         finally:
             answer.close()
     except (OSError, SandboxError) as error:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.bubblewrap.capture import Capture
+from sandbox.capture import Capture
 from sandbox.docker.wire import attach
 from sandbox.errors import SandboxError, SandboxLostError
 from sandbox.protocol import ExecResult

@@ -10,10 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from sandbox.bubblewrap.store import base_name, file_digest
 from sandbox.docker.engine import call_engine
 from sandbox.docker.labels import BACKEND, IMAGE, KIND
-from sandbox.errors import ImageError, UnsupportedTaskError
+from sandbox.errors import ImageError, SandboxError, UnsupportedTaskError
+from sandbox.image.archives import opened
+from sandbox.image.digests import base_name
 
 if TYPE_CHECKING:
     import docker
@@ -48,10 +49,13 @@ def import_base(client: docker.DockerClient, base: Base, image: str) -> tuple[st
             f"folder (--base {image}=DIR) or an archive of one, or leave the rule out and the engine pulls {image}"
         )
     try:
-        key = file_digest(base.path) if base.kind == "tar" else _folder_digest(base.path)
         record = base_name(base)
+        key = record.partition(":")[2] if base.kind == "tar" else _folder_digest(base.path)
         name = f"{REPOSITORY}:{key}"
         if call_engine(f"looking for {name}", client.images.list, name):
+            return name, record
+        if base.kind == "tar" and _is_image(base.path):
+            _load(client, base.path, key, image)
             return name, record
         with tempfile.TemporaryFile() if base.kind == "dir" else base.path.open("rb") as archive:
             if base.kind == "dir":
@@ -71,6 +75,31 @@ def import_base(client: docker.DockerClient, base: Base, image: str) -> tuple[st
     if '"error"' in str(said):
         raise ImageError(f"{base.path}, which {image} stands for, cannot be imported: {said}")
     return name, record
+
+
+def _is_image(path: Path) -> bool:
+    """Whether it is an image's archive, layers and all, and not one of a root."""
+    files = opened(path)
+    if files is None:
+        return False
+    files.close()
+    return True
+
+
+def _load(client: docker.DockerClient, path: Path, key: str, image: str) -> None:
+    """Loads what `docker save` wrote (an engine of 2024 or later also an OCI layout in a tar) under our name."""
+    if path.is_dir():
+        raise UnsupportedTaskError(
+            f"--base {image}={path}: an image layout in a folder, and the engine loads archives: give it as a tar"
+        )
+    with path.open("rb") as archive:
+        try:
+            loaded = call_engine(f"loading {path} for {image}", client.images.load, archive)
+        except SandboxError as error:
+            raise ImageError(f"{path}, which {image} stands for, is not to the engine's taste: {error}") from error
+    if len(loaded) != 1:
+        raise ImageError(f"{path}, which {image} stands for, holds {len(loaded)} images, and one is wanted")
+    call_engine(f"naming {path}", loaded[0].tag, REPOSITORY, key)
 
 
 def _folder_digest(root: Path) -> str:

@@ -145,7 +145,7 @@ class E2BBackend:
         except SandboxError as error:
             raise SandboxLostError(f"sandbox {sandbox.id}: a command has killed the service in it: {error}") from error
 
-    def moved(self, sandbox: E2BSandbox, before: str) -> None:
+    def left(self, before: str) -> None:
         """Takes note that a sandbox has left a template or snapshot for another one."""
         if before in self._discarded:
             self._delete_unused(before)

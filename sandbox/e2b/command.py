@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from connectrpc.code import Code
 from connectrpc.errors import ConnectError
 
-from sandbox.bubblewrap.capture import Capture
+from sandbox.capture import Capture
 from sandbox.e2b.failures import FOREIGN, translated
 from sandbox.e2b.wire import Ended, Output, script
 from sandbox.errors import SandboxError, SandboxLostError, UnsupportedTaskError

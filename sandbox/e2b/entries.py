@@ -130,5 +130,4 @@ async def _list(wire: Wire, folder: str, depth: int) -> Sequence[Entry] | None:
 def _entry(told: EntryInfo, path: str) -> Entry:
     kind = _KINDS.get(told.permissions[:1], "other")
     modified = (told.modified_time.seconds, told.modified_time.nanos) if told.modified_time else (0, 0)
-    link = told.symlink_target if told.has_field("symlink_target") else ""
-    return Entry(path, kind, told.mode, told.size, f"{told.owner}:{told.group}", link, modified)
+    return Entry(path, kind, told.mode, told.size, f"{told.owner}:{told.group}", told.symlink_target or "", modified)

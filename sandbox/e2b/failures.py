@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,6 +63,8 @@ def boundary(what: str) -> Iterator[None]:
     try:
         yield
     except FOREIGN as error:
+        if isinstance(error.__cause__, asyncio.CancelledError):  # the package hides a cancellation
+            raise error.__cause__ from error
         raise translated(what, error) from error
 
 

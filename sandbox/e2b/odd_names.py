@@ -1,4 +1,7 @@
-"""Uploads what has a name that is no UTF-8: the service takes text alone, so such files travel in an archive.
+"""Uploads what has a name that the service does not take: such files travel in an archive.
+
+Names that are no UTF-8 fit into no request, and quotes, backslashes and line ends do not come through a form as they
+are.
 
 The sandbox's own `tar` and `bash` lay them out. Both are given names as bytes: in the archive, and as `printf %b` reads
 them.
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tarfile
 import tempfile
 import time
@@ -22,17 +26,18 @@ if TYPE_CHECKING:
     from sandbox.e2b.wire import Wire
 
 _AT_ONCE = 500
+_NOT_IN_FORMS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 def split(tree: Tree) -> tuple[Tree, Tree]:
-    """What the service takes by name, and what it does not: also a link that says no UTF-8."""
+    """What the service takes by name, and what it does not: also a link that says such a name."""
     plain, odd = Tree(), Tree()
     for path in tree.folders:
-        (plain if _is_text(path) else odd).folders.append(path)
+        (plain if _is_taken(path) else odd).folders.append(path)
     for path, runs in tree.files.items():
-        (plain if _is_text(path) else odd).files[path] = runs
+        (plain if _is_taken(path) else odd).files[path] = runs
     for path, link in tree.links.items():
-        (plain if _is_text(path) and _is_text(link) else odd).links[path] = link
+        (plain if _is_taken(path) and _is_taken(link) else odd).links[path] = link
     return plain, odd
 
 
@@ -88,12 +93,12 @@ def _member(path: str, kind: bytes, mode: int, now: float) -> tarfile.TarInfo:
     return member
 
 
-def _is_text(name: str) -> bool:
+def _is_taken(name: str) -> bool:
     try:
         name.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return not _NOT_IN_FORMS.search(name)
 
 
 def _escaped(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Processes:
         self.service = ""
         self._roots: set[str] = set()
         self._running: set[int] = set()
+        self._killing = asyncio.Lock()  # two kills at once would kill each other
 
     async def learn(self) -> None:
         """Takes all that runs now for the sandbox's own."""
@@ -58,10 +60,12 @@ class Processes:
         other commands run, a process that left the group, the session and its parent behind is not found. Where the
         process in front of the command is gone already, everything that came of commands is killed.
         """
-        alone = "1" if self._running <= {root} else "0"
-        await self._wire.run_script(_SCRIPT, "tree", str(root), alone, *self.own)
+        async with self._killing:
+            alone = "1" if self._running <= {root} else "0"
+            await self._wire.run_script(_SCRIPT, "tree", str(root), alone, *self.own)
 
     async def kill_all(self) -> int:
         """Kills everything that came of commands; how many those were, without what we ourselves put in front."""
-        killed = (await self._wire.run_script(_SCRIPT, "all", *self.own)).decode().split()
+        async with self._killing:
+            killed = (await self._wire.run_script(_SCRIPT, "all", *self.own)).decode().split()
         return sum(1 for one in killed if one.partition(":")[0] not in self._roots)

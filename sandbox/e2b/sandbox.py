@@ -34,7 +34,7 @@ _LONGEST_WORD = (128 << 10) - 1
 """Bytes of one argument or variable that the kernel takes."""
 _LONGEST_IN_ALL = 1 << 20
 _ATTEMPTS = 6
-_ANSWER_SECONDS = 15.0
+_ANSWER_SECONDS = 10.0
 
 
 class E2BSandbox:
@@ -184,7 +184,7 @@ class E2BSandbox:
         await keeper.stop()
         with suppress(SandboxError):
             await attempted(f"killing sandbox {cloud.sandbox_id}", cloud.kill)
-        self._backend.moved(self, before)
+        self._backend.left(before)
 
     async def upload(self, source: Path, target: str) -> None:
         """See `Sandbox.upload`."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.bubblewrap.capture import InputPipe, OutputPipe
 from sandbox.bubblewrap.client import readable
+from sandbox.capture import InputPipe, OutputPipe
 from sandbox.errors import SandboxError
 from sandbox.local import marks
 from sandbox.protocol import ExecResult

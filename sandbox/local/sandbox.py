@@ -16,7 +16,7 @@ from sandbox.local.groups import remove_group
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sandbox.bubblewrap.capture import OutputPipe
+    from sandbox.capture import OutputPipe
     from sandbox.local.backend import LocalBackend
     from sandbox.local.groups import Groups
     from sandbox.protocol import Change, ExecResult, Image, Limits, Network, Snapshot, Stream

@@ -3,7 +3,7 @@
 # Arguments: `list`; or `tree ROOT ALONE SPARED...`; or `all SPARED...`. SPARED are PID:START of processes that were
 # there before any command. ROOT is the process that started a command; ALONE is 1 where no other command runs.
 # Prints PID:START of what it listed or killed, one a line; a list begins with the service that started this script.
-# That one is spared always: it may have been started anew since SPARED were listed.
+# That one and those above it are spared always: they may have been started anew since SPARED were listed.
 mode=$1
 shift
 root=0 alone=0
@@ -11,7 +11,7 @@ if [[ $mode == tree ]]; then
     root=$1 alone=$2
     shift 2
 fi
-declare -A spared=() start=() parent=() group=() session=() targets=() killed=() shared=()
+declare -A spared=() start=() parent=() group=() session=() targets=() killed=() shared=() above=()
 for one in "$@"; do spared[$one]=1; done
 
 # A process that is a thread of the kernel, or a zombie, is left out.
@@ -31,11 +31,19 @@ scan() {
     done 2>/dev/null
 }
 
-is_spared() { [[ $1 == 1 || $1 == "$PPID" || -n ${spared[$1:${start[$1]}]} ]]; }
+is_spared() { [[ -n ${above[$1]} || -n ${spared[$1:${start[$1]}]} ]]; }
+
+# The first process, the service, and whatever the service was started by.
+mark_above() {
+    local pid=$PPID
+    above=([1]=1)
+    while [[ -n $pid && -z ${above[$pid]} ]]; do above[$pid]=1 pid=${parent[$pid]}; done
+}
 
 # Groups and sessions that hold one of the sandbox's own processes.
 mark_shared() {
     local pid
+    mark_above
     shared=([${own_group:-0}]=1)
     for pid in "${!start[@]}"; do
         is_spared "$pid" && shared[${group[$pid]}]=1 shared[${session[$pid]}]=1

@@ -132,7 +132,11 @@ class TestBuilding:
         self, builder: str, backend: DockerBackend, write_task: Callable[..., Task]
     ) -> None:
         task = write_task(
-            {"Dockerfile": "FROM x\nCOPY --chmod=755 tool /usr/bin/tool\n", "tool": "#!/bin/sh\necho made\n"}
+            {
+                "Dockerfile": "FROM x\nCOPY --chmod=755 tool /usr/bin/tool\n",
+                "tool": "#!/bin/sh\necho made\n",
+                "for": builder,
+            }
         )
         if builder == "plain":
             with pytest.raises(UnsupportedTaskError, match=r"needs BuildKit.*buildx"):
@@ -154,6 +158,21 @@ class TestBuilding:
             assert not isinstance(caught.value, ImageError)
         finally:
             await backend.close()
+
+    async def test_a_saved_image_is_loaded_as_what_it_is(
+        self, backend: DockerBackend, write_task: Callable[..., Task], engine: DockerClient, tmp_path: Path
+    ) -> None:
+        built = await backend.build(write_task({"Dockerfile": "FROM x\nRUN echo saved > /told\nENV A=1\n"}))
+        with (tmp_path / "saved.tar").open("wb") as file:
+            file.writelines(engine.api.get_image(built.reference))
+        of_saved = DockerBackend(base=(f"saved={tmp_path / 'saved.tar'}",))
+        try:
+            image = await of_saved.build(write_task({"Dockerfile": "FROM saved\n"}))
+            assert image.env["A"] == "1"
+            sandbox = await of_saved.start(image)
+            assert (await sandbox.exec("cat /told")).text == "saved\n"
+        finally:
+            await of_saved.close()
 
     async def test_this_machines_own_usr_is_no_base_here(
         self, engine: DockerClient, write_task: Callable[..., Task]

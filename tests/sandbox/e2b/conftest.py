@@ -16,6 +16,7 @@ from sandbox.protocol import Image, Limits
 pytest.importorskip("e2b", reason="the package e2b is not installed: pip install 'envolve[e2b]'")
 
 from sandbox.e2b.backend import E2BBackend
+from tests.sandbox.e2b.machine import Size
 from tests.sandbox.e2b.server import KEY, serving
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def cloud(served: tuple[Cloud, str], settings: pytest.MonkeyPatch) -> Iterator[C
     running.requests.clear()
     yield running
     running.faults.clear()
+    running.size, running.freezes_files = Size(), True
 
 
 @pytest.fixture(params=["ours", "real"])

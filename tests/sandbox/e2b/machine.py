@@ -121,6 +121,10 @@ class Machine:
         finally:
             writer.close()
 
+    async def run_in_background(self, *argv: str) -> None:
+        """Starts a process as root and leaves it: a stand-in for those that a snapshot of memory brings along."""
+        await self.answer("start", user="root", cmd=argv[0], args=list(argv[1:]), cwd="/", envs={}, stdin=False)
+
     async def answer(self, op: str, **body: object) -> dict[str, object]:
         async for told in self.ask(op, **body):
             return told

@@ -58,6 +58,7 @@ class Cloud:
         self.requests: list[str] = []
         self.size = Size()
         self.freezes_files = True
+        self._with_processes: set[str] = set()
         self.created: list[dict[str, object]] = []
         self._made: dict[str, dict[str, object]] = {}
         self._reaper = asyncio.create_task(self._reap())
@@ -129,6 +130,8 @@ class Cloud:
             return _error(404, f"template '{template}' not found")
         machine = await Machine.start(self._backend, origin, template, asked, self.size)
         self.machines[machine.id] = machine
+        if template in self._with_processes:
+            await machine.run_in_background("/usr/bin/sleep", "752")
         self.created.append(asked)
         self._made[key] = machine.described()
         return JSONResponse(machine.described(), 201)
@@ -158,9 +161,12 @@ class Cloud:
         if machine is None:
             return _error(404, "no such sandbox")
         body = await request.json()
-        if body.get("mode") == "filesystem" and not self.freezes_files:
+        files_alone = body.get("memory") is False
+        if files_alone and not self.freezes_files:
             return _error(400, "snapshots of files alone are not enabled for this team")
         id_ = f"s{secrets.token_hex(8)}"
+        if not files_alone:
+            self._with_processes.add(id_)
         self.snapshots[id_] = (await machine.sandbox.snapshot(), body.get("name") or "")
         return JSONResponse(self._described(id_), 201)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.errors import TransferError
+from sandbox.errors import TransferError, UnsupportedTaskError
 from sandbox.protocol import Change
 
 if TYPE_CHECKING:
@@ -95,10 +96,41 @@ async def test_an_upload_lies_over_a_folder_that_is_there(sandbox: E2BSandbox, t
     assert (await sandbox.exec("cd /in; cat sub/a sub/b kept file")).text == "newkept\nx\nfile"
 
 
+async def test_names_that_fit_into_no_request_go_in_and_lie_over_what_is_there(
+    sandbox: E2BSandbox, tmp_path: Path
+) -> None:
+    names = [b"\xff", b'qu"ote', b"line\nend", b"back\\slash"]
+    source = tmp_path / "source"
+    (source / os.fsdecode(b"\xfe-folder")).mkdir(parents=True)
+    for name in names:
+        (source / os.fsdecode(name)).write_bytes(name)
+        (source / os.fsdecode(b"\xfe-folder/" + name)).write_bytes(name)
+    (source / "link").symlink_to(os.fsdecode(b"\xff"))
+    before = "import os; os.mkdir('/in'); open('/victim', 'w').write('kept'); os.symlink('/victim', b'/in/\\xff')"
+    await sandbox.exec(["python3", "-c", before])
+    await sandbox.upload(source, "/in")
+    await sandbox.upload(source, "/in")
+    look = (
+        "import os; print(sorted((n, open(b'/in/' + n, 'rb').read() == n) for n in os.listdir(b'/in')"
+        " if n not in (b'link', b'\\xfe-folder')), len(os.listdir(b'/in/\\xfe-folder')), open('/victim').read(), "
+        "os.readlink(b'/in/link'))"
+    )
+    said = await sandbox.exec(["python3", "-c", look])
+    assert said.text == f"{[(name, True) for name in sorted(names)]} {len(names)} kept {os.fsencode(chr(0xDCFF))}\n"
+    with pytest.raises(TransferError, match="UTF-8"):
+        await sandbox.read_file("/in/" + os.fsdecode(b"\xff"))
+
+
+async def test_a_folder_that_cannot_be_listed_is_said_and_not_left_out(sandbox: E2BSandbox) -> None:
+    await sandbox.exec(["python3", "-c", "open(b'/opt/\\xff', 'w'); open(b'/opt/hidden', 'w')"])
+    with pytest.raises(UnsupportedTaskError, match="cannot list /opt"):
+        await sandbox.changed_files(("/opt",))
+    await sandbox.exec("rm /opt/*")
+    assert await sandbox.changed_files(("/opt",)) == ()
+
+
 @pytest.mark.parametrize("make", ["outside", "absolute", "pipe"])
 async def test_a_tree_that_must_not_go_in_is_refused(sandbox: E2BSandbox, tmp_path: Path, make: str) -> None:
-    import os
-
     source = tmp_path / "source"
     source.mkdir()
     if make == "pipe":

@@ -14,6 +14,7 @@ from sandbox.errors import SandboxError, SandboxLostError, SandboxUnavailableErr
 from sandbox.protocol import Image, Limits, Network, Sandbox, SandboxBackend, Snapshot
 from sandbox.siblings import fork, fresh
 from tests.sandbox.e2b.conftest import BASE, LIMITS
+from tests.sandbox.e2b.machine import Size
 
 if TYPE_CHECKING:
     from sandbox.e2b.sandbox import E2BSandbox
@@ -186,7 +187,9 @@ async def test_networks_are_asked_for_in_the_services_words(
         (Limits(storage_mb=100), "storage_mb"),
         (Limits(processes=10), "processes"),
         (Limits(memory_mb=4096), "memory_mb"),
+        (Limits(memory_mb=96), "memory_mb"),
         (Limits(cpus=4), "cpus"),
+        (Limits(cpus=0.5), "cpus"),
     ],
 )
 async def test_a_limit_that_cannot_be_had_is_refused_by_name(
@@ -198,9 +201,15 @@ async def test_a_limit_that_cannot_be_had_is_refused_by_name(
     assert len(cloud.machines) == before
 
 
-async def test_what_the_template_has_may_be_asked_for(ours: E2BBackend) -> None:
-    sandbox = await ours.start(BASE, limits=Limits(memory_mb=512, cpus=1))
-    assert sandbox.limits.memory_mb == 512
+async def test_the_templates_own_size_is_a_limit_that_holds(ours: E2BBackend, cloud: Cloud) -> None:
+    cloud.size = Size(cpus=2, memory_mb=512)
+    sandbox = await ours.start(BASE, limits=Limits(memory_mb=512, cpus=2))
+    assert (sandbox.limits.memory_mb, sandbox.limits.cpus) == (512, 2)
+    with pytest.raises(UnsupportedTaskError, match="build a template with cpu_count=1"):
+        await ours.start(BASE, limits=Limits(cpus=1))
+
+
+async def test_this_machines_network_is_refused(ours: E2BBackend) -> None:
     with pytest.raises(UnsupportedTaskError, match="host"):
         await ours.start(BASE, network=Network("host"))
 
@@ -225,7 +234,54 @@ async def test_a_discarded_snapshot_goes_with_the_last_sandbox_of_it(ours: E2BBa
     copy = await ours.start(snapshot)
     await ours.discard(snapshot)
     assert snapshot.reference in cloud.snapshots
+    with pytest.raises(SandboxError, match="discarded"):
+        await ours.start(snapshot)
     await copy.stop()
     await ours.close()
     assert snapshot.reference not in cloud.snapshots
     await ours.discard(Snapshot("never-was", BASE))
+
+
+async def test_where_no_files_alone_are_frozen_the_processes_of_a_fork_are_killed(
+    ours: E2BBackend, cloud: Cloud
+) -> None:
+    cloud.freezes_files = False
+    sandbox = await ours.start(BASE)
+    await sandbox.exec("echo kept > /opt/file")
+    async with fork(sandbox) as copy:
+        assert (await copy.exec("cat /opt/file; ps ax -o args | grep '[s]leep 752'")).text == "kept\n"
+        assert await copy.kill_processes() == 0
+
+
+async def test_a_command_that_kills_the_service_harms_no_other(ours: E2BBackend, cloud: Cloud) -> None:
+    sandbox = await ours.start(BASE)
+    machine = sandbox.wire.cloud.sandbox_id
+    ended = await sandbox.exec("echo first; touch /opt/file; sleep 1; kill -KILL -1", timeout=30)
+    assert (ended.text, ended.exit_code, ended.timed_out) == ("first\n", 137, False)
+    assert (await sandbox.exec("ls /opt/file")).ok
+    assert await sandbox.kill_processes() == 0
+    assert (await sandbox.exec("echo here")).text == "here\n"
+    assert machine in cloud.machines
+
+
+@pytest.mark.slow
+async def test_where_the_service_is_stopped_the_files_move_to_another_machine(ours: E2BBackend, cloud: Cloud) -> None:
+    sandbox = await ours.start(BASE)
+    name, machine, frozen = sandbox.id, sandbox.wire.cloud.sandbox_id, set(cloud.snapshots)
+    stopper = "import os, signal; open('/opt/file', 'w').close(); os.kill(-1, signal.SIGSTOP)"
+    ended = await sandbox.exec(["python3", "-c", stopper], timeout=2)
+    assert (ended.exit_code, ended.timed_out) == (137, True)
+    assert (await sandbox.exec("ls /opt/file")).ok
+    assert sandbox.id == name
+    assert machine not in cloud.machines
+    await sandbox.stop()
+    await ours.close()
+    assert set(cloud.snapshots) == frozen
+
+
+@pytest.mark.slow
+async def test_where_no_other_machine_is_to_be_had_the_sandbox_is_lost(ours: E2BBackend, cloud: Cloud) -> None:
+    cloud.freezes_files = False
+    sandbox = await ours.start(BASE)
+    with pytest.raises(SandboxLostError, match="killed the service"):
+        await sandbox.exec(["python3", "-c", "import os, signal; os.kill(-1, signal.SIGSTOP)"], timeout=2)
