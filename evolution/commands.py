@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "generation": ("evolution.generation", "evolve environments and release harder, verified generations"),
     "trial": ("sandbox.trial.__main__", "run one task in a sandbox and show its reward"),
-    "shell": ("sandbox.shell", "work in a task's sandbox yourself"),
+    "shell": ("sandbox.shell.__main__", "work in a task's sandbox yourself"),
     "images": ("sandbox.images", "build, import, list and collect images"),
     "check": ("sandbox.check", "check a sandbox back end, one of yours too"),
     "clean": ("sandbox.clean", "remove what killed runs left behind"),

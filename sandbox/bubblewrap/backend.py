@@ -129,12 +129,19 @@ class BubblewrapBackend:
         self, origin: Image | Snapshot, *, limits: Limits | None = None, network: Network = NO_NETWORK
     ) -> BubblewrapSandbox:
         """See `SandboxBackend.start`."""
+        try:
+            return await self._start_from(origin, limits or Limits(), network)
+        except OSError as error:
+            what = "a full disk, too many open files, or a removed state directory come out so"
+            raise SandboxError(f"a sandbox could not be started: {error} ({what})") from error
+
+    async def _start_from(self, origin: Image | Snapshot, limits: Limits, network: Network) -> BubblewrapSandbox:
         ready = await self._prepared()
         await ready.networks.check(network)
         if isinstance(origin, Snapshot):
             stand = self._snapshots.take(origin.reference)
             try:
-                sandbox = await self._start(ready, stand, origin.image, limits or Limits(), network)
+                sandbox = await self._start(ready, stand, origin.image, limits, network)
             except BaseException:
                 self._snapshots.give_back(stand.snapshot)
                 raise
@@ -143,7 +150,7 @@ class BubblewrapBackend:
         if stored is None:
             raise SandboxError(f"image {origin.reference}: not in the image store; build the task again")
         stand = Stand(stored.root, len(stored.root.layers))
-        return await _connected(await self._start(ready, stand, origin, limits or Limits(), network), ready)
+        return await _connected(await self._start(ready, stand, origin, limits, network), ready)
 
     async def discard(self, snapshot: Snapshot) -> None:
         """See `SandboxBackend.discard`."""

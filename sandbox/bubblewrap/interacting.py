@@ -18,7 +18,7 @@ _KILLED = 128 + 9
 
 
 async def interact(place: Place, body: Body, terminal_fd: int) -> int:
-    """Runs it to its end; see `sandbox.interactive.Interactive.interact`.
+    """Runs it to its end; see `sandbox.shell.interactive.Interactive.interact`.
 
     Raises:
         SandboxLostError: The sandbox died.

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from sandbox.bubblewrap import gateway
 from sandbox.bubblewrap.client import readable
 from sandbox.errors import SandboxError, SandboxLostError
@@ -149,6 +147,8 @@ class Pasta:
 
 def outside() -> Outside:
     """Looks at this machine's network."""
+    import psutil  # costs time, and most sandboxes have no public network
+
     families = tuple(number for number, has in enumerate((_has_default_route(), _has_default_route6())) if has)
     addresses = (address for found in psutil.net_if_addrs().values() for address in found)
     own = {a.address.partition("%")[0] for a in addresses if a.family in (socket.AF_INET, socket.AF_INET6)}

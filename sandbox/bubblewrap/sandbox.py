@@ -171,7 +171,7 @@ class BubblewrapSandbox:
         env: Mapping[str, str] | None = None,
         user: str | int | None = None,
     ) -> int:
-        """See `sandbox.interactive.Interactive`."""
+        """See `sandbox.shell.interactive.Interactive`."""
         self._check()
         place = Place(self.parts.launcher, self._exec_fds(), self._body)
         body = self._request(command, cwd, {**self._image.env, **self._proxies, **(env or {})}, user)

@@ -45,7 +45,7 @@ class DockerTerminal:
         env: Mapping[str, str] | None = None,
         user: str | int | None = None,
     ) -> int:
-        """See `sandbox.interactive.Interactive`."""
+        """See `sandbox.shell.interactive.Interactive`."""
         image, parts = self._sandbox.image, self._sandbox.parts
         made = await self._engine.call(
             "making a command",

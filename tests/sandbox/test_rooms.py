@@ -121,7 +121,14 @@ def test_every_room_says_that_it_is_ours():
 
 @pytest.mark.parametrize(
     "door",
-    ["sandbox.trial.__main__", "sandbox.doctor", "sandbox.shell", "sandbox.images", "sandbox.check", "sandbox.clean"],
+    [
+        "sandbox.trial.__main__",
+        "sandbox.doctor",
+        "sandbox.shell.__main__",
+        "sandbox.images",
+        "sandbox.check",
+        "sandbox.clean",
+    ],
 )
 def test_a_door_names_the_intruder_and_ends_with_2(door, monkeypatch, capsys):
     module = importlib.import_module(door)

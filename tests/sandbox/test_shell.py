@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.backends import load_backend
-from sandbox.interactive import Interactive
+from sandbox.shell.interactive import Interactive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from sandbox.backends import load_backend
 from sandbox.errors import SandboxError, TaskError
-from sandbox.interactive import as_interactive
-from sandbox.lines import LineShell
 from sandbox.rooms import rooms_problem
 from sandbox.sandboxes import Sandboxes
+from sandbox.shell.interactive import as_interactive
+from sandbox.shell.lines import LineShell
+from sandbox.shell.terminal import at_terminal
 from sandbox.task import Task
 from sandbox.task.limits import task_limits
 from sandbox.task.phase import agent_env, agent_user
-from sandbox.terminal import at_terminal
 from sandbox.trial.network import CHOICES, chosen_network
 from sandbox.trial.steps import prepare_step, run_solution
 from sandbox.verification.verify import verify

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.interactive import Interactive
+    from sandbox.shell.interactive import Interactive
 
 _CHUNK = 1 << 16
 _OPEN_TO_ALL = 0o666
