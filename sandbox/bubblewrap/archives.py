@@ -6,9 +6,11 @@ link of an archive can lead out of it.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import stat
+import tarfile  # here, so that the launcher has it: each child that imports it for itself loses tens of milliseconds
 
 from sandbox.bubblewrap import transfer, wire
 from sandbox.bubblewrap.layers import remove_tree
@@ -16,8 +18,6 @@ from sandbox.bubblewrap.transfer import Budget, RefusedError
 
 TYPE_CHECKING = False  # `typing` would only make the launcher larger
 if TYPE_CHECKING:
-    import tarfile
-    from types import ModuleType
     from typing import BinaryIO
 
 _BLOCK = 512
@@ -27,12 +27,12 @@ _NOT_PACKED = ("/proc", "/sys", "/dev")  # of the machine, not files of the sand
 
 def pack(body: wire.Body, fds: dict[str, int]) -> None:
     """Writes an archive of `body["paths"]` to the descriptor `out`."""
-    tar = _tarfile()
+    _prepare()
     transfer.join(fds)
     paths = body["paths"]
     assert isinstance(paths, list)  # noqa: S101 - written by the host
     with open(fds["out"], "wb", _CHUNK) as out:
-        writer = _Writer(tar, out, Budget(int(str(body["max_bytes"]))))
+        writer = _Writer(out, Budget(int(str(body["max_bytes"]))))
         for path in sorted({os.path.normpath(f"/{path}".replace("//", "/")) for path in paths}):
             try:
                 folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -47,8 +47,7 @@ def pack(body: wire.Body, fds: dict[str, int]) -> None:
 class _Writer:
     """Writes the entries of an archive."""
 
-    def __init__(self, tar: ModuleType, out: BinaryIO, budget: Budget) -> None:
-        self._tar = tar
+    def __init__(self, out: BinaryIO, budget: Budget) -> None:
         self._out = out
         self._budget = budget
 
@@ -59,7 +58,7 @@ class _Writer:
             if stat.S_ISREG(status.st_mode):
                 self._add_file(transfer.open_plain(name, folder), path)
             elif stat.S_ISLNK(status.st_mode):
-                self._header(path, status, self._tar.SYMTYPE, link=os.readlink(name, dir_fd=folder))
+                self._header(path, status, tarfile.SYMTYPE, link=os.readlink(name, dir_fd=folder))
             elif stat.S_ISDIR(status.st_mode):
                 self._add_folder(os.open(name, transfer.FOLDER, dir_fd=folder), path, status)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):  # never there, or gone meanwhile
@@ -67,7 +66,7 @@ class _Writer:
 
     def _add_folder(self, folder: int, path: str, status: os.stat_result) -> None:
         try:
-            self._header(path, status, self._tar.DIRTYPE)
+            self._header(path, status, tarfile.DIRTYPE)
             for name in sorted(os.listdir(folder)):
                 below = f"{path.rstrip('/')}/{name}"
                 if below not in _NOT_PACKED:
@@ -78,7 +77,7 @@ class _Writer:
     def _add_file(self, file: int, path: str) -> None:
         try:
             status = os.fstat(file)
-            self._header(path, status, self._tar.REGTYPE, size=status.st_size)
+            self._header(path, status, tarfile.REGTYPE, size=status.st_size)
             left = status.st_size
             while left and (data := os.read(file, min(left, _CHUNK))):
                 self._out.write(data)
@@ -91,29 +90,29 @@ class _Writer:
 
     def _header(self, path: str, status: os.stat_result, kind: bytes, *, size: int = 0, link: str = "") -> None:
         self._budget.take(size + _BLOCK, path)
-        info = self._tar.TarInfo(path.lstrip("/") or ".")
+        info = tarfile.TarInfo(path.lstrip("/") or ".")
         info.type, info.size, info.linkname = kind, size, link
         info.mode, info.mtime = stat.S_IMODE(status.st_mode), int(status.st_mtime)
         info.uid, info.gid = status.st_uid, status.st_gid
-        self._out.write(info.tobuf(self._tar.PAX_FORMAT, "utf-8", "surrogateescape"))
+        self._out.write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
 
 
 def unpack_over(body: wire.Body, fds: dict[str, int]) -> None:
     """Lays the archive of the descriptor `archive` over the sandbox's files."""
     del body
-    tar = _tarfile()
+    _prepare()
     transfer.join(fds)
     folders: list[tuple[str, float]] = []
     try:
-        with open(fds["archive"], "rb") as file, tar.open(fileobj=file, mode="r:") as archive:
+        with open(fds["archive"], "rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
             for member in archive:
-                archive.members.clear()  # or a large archive's would all stay in memory
+                archive.__dict__["members"].clear()  # or a large archive's would all stay in memory
                 parts = _parts(member.name)
                 if parts and (member.isreg() or member.isdir() or member.issym() or member.islnk()):
                     _lay_one(archive, member, "/" + "/".join(parts))
                     if member.isdir():
                         folders.append(("/" + "/".join(parts), member.mtime))
-    except (tar.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError) as error:
         raise RefusedError(f"the archive is broken: {error}") from error
     for path, moment in reversed(folders):  # what came into a folder has touched it
         os.utime(path, (moment, moment), follow_symlinks=False)
@@ -179,11 +178,7 @@ def _give(name: str, folder: int, uid: int, gid: int) -> None:
         os.chown(name, min(uid, 0), min(gid, 0), dir_fd=folder, follow_symlinks=False)
 
 
-def _tarfile() -> ModuleType:
-    """The module, with all that it may need later: inside, nothing can be imported any more."""
-    import codecs
-    import tarfile
-
+def _prepare() -> None:
+    """Loads all that `tarfile` may need later: inside, nothing can be imported any more."""
     for encoding in ("ascii", "iso8859-1", "utf-8"):
         codecs.lookup(encoding)
-    return tarfile

@@ -56,7 +56,10 @@ class Spares:
             self._timer = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._make)
         if spare is not None:
             try:
-                return await spare
+                return await asyncio.shield(spare)
+            except asyncio.CancelledError:
+                spare.add_done_callback(_let_go)
+                raise
             except SandboxError:  # the launcher that was to make it has been killed
                 await self._launcher.ready()
         return await make_userns(self._launcher, self._users)
@@ -79,6 +82,12 @@ class Spares:
         if not self._made_for and self._root is not None:
             self._folder.make(self._root)
             self._made_for = _parts(self._root)
+
+
+def _let_go(spare: asyncio.Task[int]) -> None:
+    """Closes what nobody waits for any more."""
+    if not spare.cancelled() and spare.exception() is None:
+        os.close(spare.result())
 
 
 def _parts(root: Root) -> frozenset[str]:

@@ -34,7 +34,7 @@ class Remains:
     @property
     def sandboxes(self) -> list[Path]:
         """The folders of their sandboxes."""
-        return [path for run in self.runs for path in sorted(run.iterdir()) if path.name.isdecimal()]
+        return [path for run in self.runs for path in _entries(run) if path.name.isdecimal()]
 
 
 def find_remains(state: Path) -> Remains:
@@ -49,7 +49,7 @@ async def describe(remains: Remains, janitor: Janitor) -> list[Stale]:
     for run in remains.runs:
         owner = storage.owner_of(run)
         whose = f"process {owner} is gone" if owner else "its process is gone"
-        found = [(_kind(path.name), f"{run.name}-{path.name}", whose, path) for path in sorted(run.iterdir())]
+        found = [(_kind(path.name), f"{run.name}-{path.name}", whose, path) for path in _entries(run)]
         rows += [row for row in found if row[0]] or [("folder", run.name, whose, run)]
     rows += [("image", path.name, "half built; its process is gone", path) for path in remains.half_built]
     sizes = await janitor.measure([path for *_row, path in rows]) if rows else []
@@ -71,6 +71,14 @@ async def remove(remains: Remains, janitor: Janitor, cgroups: CgroupLimits | Non
     count = len(remains.sandboxes)
     await janitor.remove([*remains.runs, *remains.half_built])
     return count
+
+
+def _entries(run: Path) -> list[Path]:
+    """What lies in a run directory; nothing when another process has swept it meanwhile."""
+    try:
+        return sorted(run.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 def _kind(name: str) -> str:

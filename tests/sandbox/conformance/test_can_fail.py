@@ -15,6 +15,8 @@ from tests.sandbox.conformance.broken import breaking
 if TYPE_CHECKING:
     from sandbox.sandboxes import Sandboxes
 
+pytestmark = pytest.mark.slow
+
 CASES: dict[str, tuple[str, Any]] = {
     "children survive a time-out": ("timeouts.setsid", breaking(exec=broken.leaves_children)),
     "a time-out is not said": ("timeouts.said", breaking(exec=broken.says_no_time_out)),

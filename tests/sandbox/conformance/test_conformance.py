@@ -49,8 +49,9 @@ NOT_SHOWN_BY_TEST_CLOUD = {
     *("network.none", "network.none_interfaces", "network.sockets", "network.public", "network.allowlist"),
     *("bytes.memory", "cleanup.cancelled_start"),
 }
+MARKS = {"docker": [pytest.mark.outside], "e2b": [pytest.mark.slow], "local": [pytest.mark.slow]}
 CASES = [
-    pytest.param(name, check, id=f"{name}-{check.id}", marks=[pytest.mark.outside] if name == "docker" else [])
+    pytest.param(name, check, id=f"{name}-{check.id}", marks=MARKS.get(name, []))
     for name in SUBJECTS
     for check in all_checks()
 ]
