@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_GATES = ("rubric", "leak", "build", "oracle", "noop", "rerun", "harder")
 ROLES = ("proposer", "critic", "evolver")
+ON_THIS_MACHINE = ("*=host",)
 MODEL_FIELDS = tuple(f"{role}_model" for role in ROLES)
 
 _CREDENTIALS = re.compile(r"://[^/?#\s]*@|[?&](api[-_]?key|key|token|access_token|password|secret)=", re.IGNORECASE)
@@ -44,8 +45,9 @@ class RunConfig(BaseModel):
         plan_attempts: Plans per axis before the next axis is tried.
         repair_attempts: Environments per plan (the first one and its repairs) before the next axis is tried.
         sandbox: Back end, by name or `module:Class`.
-        base: Base images, `IMAGE=DIR`, `IMAGE=TAR` or `IMAGE=host`.
-        userns: How user ids are mapped in sandboxes: `auto`, `single` or `range`.
+        base: Base images, `IMAGE=DIR`, `IMAGE=TAR` or `IMAGE=host` (for `e2b`, `IMAGE=TEMPLATE`). Left out, bubblewrap
+            takes this machine's own /usr for every image, and the others what the image's name says.
+        userns: How user ids are mapped in sandboxes of bubblewrap: `auto`, `single` or `range`.
         workers: Lineages worked on at once; does not change the release.
         sandboxes: Sandboxes alive at once; 0 picks from workers and cores. Does not change the release.
         budget_usd: Dollars the models may cost; no limit when left out.
@@ -70,11 +72,19 @@ class RunConfig(BaseModel):
     plan_attempts: Annotated[int, Field(ge=1, le=20)] = 3
     repair_attempts: Annotated[int, Field(ge=1, le=20)] = 3
     sandbox: str = "bubblewrap"
-    base: tuple[str, ...] = ("*=host",)
+    base: tuple[str, ...] = ON_THIS_MACHINE
     userns: Literal["auto", "single", "range"] = "auto"
     workers: Annotated[int, Field(ge=1, le=256)] = 4
     sandboxes: Annotated[int, Field(ge=0, le=1024)] = 0
     budget_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _base_by_sandbox(cls, given: object) -> object:
+        """Only bubblewrap can stand on this machine's own /usr."""
+        if isinstance(given, dict) and "base" not in given and given.get("sandbox", "bubblewrap") != "bubblewrap":
+            return {**given, "base": ()}
+        return given
 
     @field_validator("axes", mode="after")
     @classmethod

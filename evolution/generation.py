@@ -94,7 +94,7 @@ def _where_it_runs(where: _ArgumentGroup) -> None:
         nargs="+",
         action="extend",
         metavar="IMAGE=WHERE",
-        help="what FROM stands for: a root folder, a tar, or `host` (default: *=host)",
+        help="what FROM stands for: a root folder, a tar, or `host` (default for bubblewrap: *=host)",
     )
     where.add_argument("--userns", metavar="HOW", help="user ids in sandboxes: auto, single or range (default: auto)")
     where.add_argument("--workers", type=int, metavar="N", help="lineages worked on at once (default: 4)")
@@ -147,7 +147,7 @@ def _from_here(config: RunConfig) -> RunConfig:
     bases = []
     for rule in config.base:
         image, equals, where = rule.rpartition("=")
-        is_path = image and where and where != "host"
+        is_path = image and where and where != "host" and config.sandbox != "e2b"
         bases.append(f"{image}{equals}{Path(where).absolute()}" if is_path else rule)
     return config.model_copy(
         update={

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evolution.progress import Listener
     from evolution.run_folder import RunFolder
     from evolution.verdict import Gate
+    from sandbox.protocol import SandboxBackend
 
 SEED_GATES = ("build", "oracle", "noop")
 
@@ -46,7 +47,7 @@ def check(config: RunConfig) -> None:
     _gates(config)
     shipped(config.domain)
     try:
-        load_backend(config.sandbox, base=config.base, userns=config.userns)
+        _backend(config)
     except SandboxUnavailableError as error:
         raise ConfigError(f"--sandbox {config.sandbox}: {error}") from error
     except ValueError as error:
@@ -56,6 +57,11 @@ def check(config: RunConfig) -> None:
             check_model(config.model_for(role), api_base=config.api_base)
         except ModelSpecError as error:
             raise ConfigError(f"the {role}'s model: {error}") from error
+
+
+def _backend(config: RunConfig) -> SandboxBackend:
+    options = {"userns": config.userns} if config.sandbox == "bubblewrap" else {}
+    return load_backend(config.sandbox, base=config.base, **options)
 
 
 @asynccontextmanager
@@ -70,7 +76,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         SandboxUnavailableError: The back end cannot run on this machine.
     """
     config = folder.config
-    backend = load_backend(config.sandbox, base=config.base, userns=config.userns)
+    backend = _backend(config)
     capabilities = await backend.capabilities()
     await backend.sweep()
     try:

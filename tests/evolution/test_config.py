@@ -200,7 +200,13 @@ FREE = {"out", "workers", "sandboxes", "budget_usd", "generations", "api_base"}
 
 @pytest.mark.parametrize("setting", RunConfig.model_fields)
 def test_difference_names_what_changes_the_release(setting):
-    one = read_config(None, NEEDED)
-    other = read_config(None, {**NEEDED, setting: OTHER_VALUES.get(setting, "other")})
+    given = {**NEEDED, "base": ("*=host",)}  # left out, it would go with the sandbox
+    one = read_config(None, given)
+    other = read_config(None, {**given, setting: OTHER_VALUES.get(setting, "other")})
     assert getattr(one, setting) != getattr(other, setting)
     assert one.difference(other) == other.difference(one) == (() if setting in FREE else (setting,))
+
+
+@pytest.mark.parametrize(("sandbox", "base"), [("bubblewrap", ("*=host",)), ("docker", ()), ("mine:Backend", ())])
+def test_only_bubblewrap_stands_on_this_machine_by_itself(sandbox: str, base: tuple[str, ...]) -> None:
+    assert RunConfig(seeds=(Path("tasks"),), out=Path("run"), sandbox=sandbox).base == base

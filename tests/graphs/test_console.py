@@ -28,7 +28,6 @@ WRONG = [
     ({"gates": ["nosuch"]}, "no gate 'nosuch'"),
     ({"gates": ["os:getcwd"]}, "has to have name, stage and check"),
     ({"sandbox": "nosuch"}, "--sandbox nosuch: no sandbox back end"),
-    ({"sandbox": "docker"}, "not built yet"),
     ({"sandbox": "os:getcwd"}, "is no class"),
     ({"base": ["wrong"]}, "--base wrong: expected IMAGE=DIR"),
     ({"base": ["a=/nowhere/at/all"]}, "--base a=/nowhere/at/all"),
