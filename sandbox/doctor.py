@@ -14,9 +14,9 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from sandbox.backends import load_backend
 from sandbox.errors import SandboxError, SandboxUnavailableError
 from sandbox.rooms import rooms_problem
 
@@ -74,7 +74,7 @@ async def examine() -> list[Finding]:
     findings = [_machine(), _bwrap(), *_user_ids()]
     if all(finding.status != "broken" for finding in findings):
         findings += await _try_backend()
-    return [*findings, *_other_backends()]
+    return [*findings, *await _other_backends()]
 
 
 def _machine() -> Finding:
@@ -169,18 +169,25 @@ def _limits(enforced: frozenset[str]) -> list[Finding]:
     return findings
 
 
-def _other_backends() -> list[Finding]:
-    docker = shutil.which("docker")
-    socket = Path("/var/run/docker.sock")
-    daemon = "its socket is there" if socket.exists() else "no daemon's socket"
-    return [
-        Finding("docker", "ok" if docker and socket.exists() else "missing", f"{docker or 'no program'}; {daemon}"),
+async def _other_backends() -> list[Finding]:
+    pasta = shutil.which("pasta")
+    found = [
         Finding(
-            "e2b",
-            "ok" if find_spec("e2b") else "missing",
-            "package installed" if find_spec("e2b") else "pip install 'envolve[e2b]'",
-        ),
+            "public network",
+            "ok" if pasta else "missing",
+            pasta or "for sandboxes that may reach the internet: apt install passt",
+        )
     ]
+    for name in ("docker", "e2b"):
+        try:
+            backend = load_backend(name)
+            capabilities = await backend.capabilities()
+        except SandboxUnavailableError as error:
+            found.append(Finding(name, "missing", str(error)))
+            continue
+        found.append(Finding(name, "ok", f"networks: {', '.join(sorted(capabilities.networks))}"))
+        await backend.close()
+    return found
 
 
 if __name__ == "__main__":

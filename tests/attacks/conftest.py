@@ -32,8 +32,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A back end belongs to one event loop."""
+    """A back end belongs to one event loop; and what takes long is marked."""
     for item in items:
+        if "undefended" in item.name and "docker-" in item.name:
+            item.add_marker(pytest.mark.long)  # shown on bubblewrap: the attacks are the same
         if pytest_asyncio.is_async_test(item) and "target" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 

@@ -3,6 +3,7 @@
 #
 #   .outside/debian            a Debian root folder (debootstrap; root)
 #   .outside/docker-config     the compose and buildx plug-ins of the docker program (Debian's newer release; root)
+#   pasta                      the public network of bubblewrap sandboxes (passt; root)
 #   a Docker engine            the one that answers, else one of our own (docker.io; root), ended with the tests
 #   .venv-harbor               Harbor on Python 3.12, with this package in it
 
@@ -29,6 +30,7 @@ apt_install() {
 prepare_outside() {
     mkdir -p "$outside"
     prepare_debian
+    apt_install pasta passt || say "pasta (Debian: passt) can't be had; the tests of the public network of bubblewrap skip"
     prepare_docker
     prepare_plugins
     prepare_harbor

@@ -49,7 +49,7 @@ NOT_SHOWN_BY_TEST_CLOUD = {
     *("network.none", "network.none_interfaces", "network.sockets", "network.public", "network.allowlist"),
     *("bytes.memory", "cleanup.cancelled_start"),
 }
-MARKS = {"docker": [pytest.mark.outside], "e2b": [pytest.mark.slow], "local": [pytest.mark.slow]}
+MARKS = {"docker": [pytest.mark.outside, pytest.mark.long], "e2b": [pytest.mark.long], "local": [pytest.mark.slow]}
 CASES = [
     pytest.param(name, check, id=f"{name}-{check.id}", marks=MARKS.get(name, []))
     for name in SUBJECTS
