@@ -49,8 +49,8 @@ async def main(folder: Path, image: str, runs: int, concurrencies: list[int]) ->
     found = {}
     await episode(folder, image)
     for concurrency in concurrencies:
-        # A Docker episode takes a second or more: few are enough, and none at 32 would ever end otherwise.
-        count = max(concurrency, min(runs, 16))
+        # Its stop alone waits ten seconds for a process that ignores the signal: few are enough.
+        count = max(concurrency, min(runs, 4))
         limit = asyncio.Semaphore(concurrency)
 
         async def bounded(limit: asyncio.Semaphore = limit) -> float:

@@ -97,6 +97,7 @@ prepare_plugins() {
     if apt-get "$@" update && (cd "$apt" && apt-get "$@" download docker-compose docker-buildx) >"$outside/apt.log" 2>&1; then
         for package in "$apt"/*.deb; do dpkg -x "$package" "$apt/unpacked"; done
         cp "$apt"/unpacked/usr/libexec/docker/cli-plugins/* "$plugins/"
+        echo '{}' >"$outside/docker-config/config.json" # buildah wants it where DOCKER_CONFIG is set
         export DOCKER_CONFIG="$outside/docker-config"
     else
         say "docker compose can't be had (.outside/apt.log); what compares with Harbor's Docker environment skips"

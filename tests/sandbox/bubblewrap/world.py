@@ -7,6 +7,7 @@ The machine has services of its own on all its addresses, and runs sandboxes. Wh
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
@@ -99,7 +100,11 @@ def tell(line: str) -> None:
 
 def pastas() -> int:
     """How many `pasta` processes descend from this one."""
-    return sum("/usr/bin/pasta" in child.cmdline() for child in psutil.Process().children(recursive=True))
+    count = 0
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it ended meanwhile
+            count += any(word.endswith("/pasta") for word in child.cmdline())
+    return count
 
 
 async def be_a_machine(state: Path) -> dict[str, object]:
