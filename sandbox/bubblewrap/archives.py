@@ -151,21 +151,15 @@ def _lay_one(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> No
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: int, name: str) -> None:
     source = archive.extractfile(member)
     assert source is not None  # noqa: S101 - a plain file
-    aside = f".{name[:200]}.{os.getpid()}.part"
-    remove_tree(aside, dir_fd=folder)
-    target = os.open(aside, transfer.NEW, 0o600, dir_fd=folder)
-    try:
+
+    def fill(target: int) -> None:
         while data := source.read(_CHUNK):
             view = memoryview(data)
             while view:
                 view = view[os.write(target, view) :]
         remove_tree(name, dir_fd=folder)
-        os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        remove_tree(aside, dir_fd=folder)
-        raise
-    finally:
-        os.close(target)
+
+    transfer.write_beside(folder, name, fill)
 
 
 def _give(name: str, folder: int, uid: int, gid: int) -> None:

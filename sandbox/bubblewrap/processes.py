@@ -86,22 +86,26 @@ def _kill_everything(count: int) -> None:
         return
 
 
-def _started() -> list[str]:
+def _started() -> list[int]:
     """Living processes that a command started, by the sandbox's own /proc.
 
     Those that came in from outside, the keepers and this one, have no parent here.
     """
+    return [pid for pid, state, parent in _processes() if pid != 1 and state not in b"ZX" and parent]
+
+
+def _processes() -> list[tuple[int, bytes, int]]:
+    """Every process of this process name space's /proc: its id, its state, its parent's id."""
     found = []
     for entry in os.listdir("/proc"):
-        if not entry.isdecimal() or entry == "1":
+        if not entry.isdecimal():
             continue
         try:
             with open(f"/proc/{entry}/stat", "rb") as file:
                 state, parent = file.read().rpartition(b")")[2].split()[:2]
         except OSError:
             continue
-        if state not in b"ZX" and parent != b"0":
-            found.append(entry)
+        found.append((int(entry), state, int(parent)))
     return found
 
 
@@ -217,18 +221,7 @@ def _numbers(pid: str) -> list[int]:
 
 def _parents() -> dict[int, int]:
     """The parent of every process that is not a zombie."""
-    parents = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdecimal():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-        except OSError:
-            continue
-        if state != b"Z":
-            parents[int(entry)] = int(parent)
-    return parents
+    return {pid: parent for pid, state, parent in _processes() if state != b"Z"}
 
 
 def _descendants(keeper: int, parents: dict[int, int]) -> list[int]:

@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # `typing` would only make the launcher larger
 if TYPE_CHECKING:
     import hashlib
     import tarfile
+    from collections.abc import Callable
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -344,21 +345,38 @@ def _run_bit(mode: int) -> int:
 def _write_file(
     source: int, folder: int, name: str, *, mode: int, budget: Budget, replace_folder: bool = False
 ) -> None:
-    """Writes a new file beside and moves it over what is there; takes the descriptor `source`."""
+    """Writes a new file in the place of what is there; takes the descriptor `source`."""
+
+    def fill(target: int) -> None:
+        _copy_bytes(source, target, name, budget)
+        os.fchmod(target, mode)
+        _make_way(folder, name, replace_folder=replace_folder)
+
+    try:
+        write_beside(folder, name, fill)
+    finally:
+        os.close(source)
+
+
+def write_beside(folder: int, name: str, fill: Callable[[int], None]) -> None:
+    """Writes a new file beside and moves it over what is there, or leaves all as it was.
+
+    Args:
+        folder: The open folder it lies in.
+        name: Its name.
+        fill: Writes to the descriptor it is given, and makes way for the new file.
+    """
     aside = f".{name[:200]}.{os.getpid()}.part"
     remove_tree(aside, dir_fd=folder)
     target = os.open(aside, NEW, 0o600, dir_fd=folder)
     try:
-        _copy_bytes(source, target, name, budget)
-        os.fchmod(target, mode)
-        _make_way(folder, name, replace_folder=replace_folder)
+        fill(target)
         os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         remove_tree(aside, dir_fd=folder)
         raise
     finally:
         os.close(target)
-        os.close(source)
 
 
 def write_link(link: str, folder: int, name: str) -> None:
