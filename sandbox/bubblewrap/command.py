@@ -180,6 +180,8 @@ async def kill_command(place: Place, keeper: int | None, answer: Answer) -> None
                 keeper, over = (int(str(told["keeper"])) if "keeper" in told else None), "over" in told
     except TimeoutError:
         keeper = None
+    if over:  # a short command's end may be told before its keeper's number is: they are told by two processes
+        return
     await _call_killer(place, "kill_all" if keeper is None else "kill_tree", keeper)
     try:
         async with asyncio.timeout(_GONE_SECONDS):

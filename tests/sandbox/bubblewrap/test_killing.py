@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 import pytest_asyncio
 
+from sandbox.bubblewrap import wire
+from sandbox.bubblewrap.client import Answer
+from sandbox.bubblewrap.command import Place, kill_command
 from sandbox.protocol import Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from sandbox.bubblewrap.sandbox import BubblewrapSandbox
     from sandbox.protocol import Image, Sandbox
     from sandbox.sandboxes import Sandboxes
 
@@ -106,6 +111,23 @@ async def test_a_command_cancelled_at_its_start_leaves_the_others_alone(sandbox:
         await asyncio.sleep(0)
         running.cancel()
         await asyncio.wait({running})
+    assert (await sandbox.exec("kill -0 $(cat /tmp/number)")).ok
+
+
+async def test_a_command_that_is_over_before_its_keeper_is_told_takes_nobody_with_it(
+    sandbox: BubblewrapSandbox,
+) -> None:
+    """Both are told by a process of their own, and either may be first."""
+    await sandbox.exec("sleep 3600 >/dev/null 2>&1 & echo $! >/tmp/number")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    wire.report(theirs.fileno(), exit=127, over=True)
+    wire.report(theirs.fileno(), keeper=1 << 22)
+    theirs.close()
+    answer = Answer(ours)
+    place = Place(sandbox.parts.launcher, {"init": sandbox.parts.init}, {})
+    await kill_command(place, None, answer)
+    answer.close()
     assert (await sandbox.exec("kill -0 $(cat /tmp/number)")).ok
 
 
