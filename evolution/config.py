@@ -10,12 +10,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evolution.errors import ConfigError
+from evolution.gates.registry import DEFAULT_GATES
 from evolution.plan import Axis, Effort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEFAULT_GATES = ("rubric", "leak", "build", "oracle", "noop", "rerun", "harder")
 ROLES = ("proposer", "critic", "evolver")
 ON_THIS_MACHINE = ("*=host",)
 MODEL_FIELDS = tuple(f"{role}_model" for role in ROLES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolution.commands import WRONG_USE, rooms_problem
-from evolution.config import DEFAULT_GATES, ROLES, RunConfig, read_config
+from evolution.config import ROLES, RunConfig, read_config
 from evolution.errors import ConfigError, EvolutionError
 from evolution.plan import Axis, Effort
 

@@ -23,6 +23,25 @@ class VerdictClass(StrEnum):
     INFRASTRUCTURE = "infrastructure"
 
 
+class Finding(BaseModel):
+    """One thing that a gate found wrong.
+
+    Attributes:
+        code: Stable, `<gate>/<what>`.
+        message: What is wrong and what was seen; a person or the evolver can act on it.
+        where: File of the task, with a line where there is one ("tests/test.sh:12"), or path in the sandbox; "" for the
+            whole task.
+        suppressed: Why somebody decided that it does not count here; "" when it counts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    message: str
+    where: str = ""
+    suppressed: str = ""
+
+
 class Verdict(BaseModel):
     """One gate's word on one candidate.
 
@@ -32,6 +51,8 @@ class Verdict(BaseModel):
         verdict_class: `accepted` when passed, else whose fault it is.
         code: Stable finding code, `<gate>/<what>` ("noop/passes", "oracle/below-one"); "" when passed.
         evidence: What a person or the evolver can act on; deterministic: no times, host names or host paths.
+        findings: All that it found, where it looks for more than one thing; suppressed ones too.
+        measured: Figures it took on the way (runs, shares, bounds), by name.
         seconds: Wall-clock seconds the gate took; left out of releases.
     """
 
@@ -42,6 +63,8 @@ class Verdict(BaseModel):
     verdict_class: VerdictClass
     code: str = ""
     evidence: str = ""
+    findings: tuple[Finding, ...] = ()
+    measured: dict[str, float] = {}
     seconds: float = 0.0
 
 
@@ -72,7 +95,7 @@ class Gate(Protocol):
     def stage(self) -> int:
         """When it is asked: stages rise, and those of one stage run in parallel once all before them have passed.
 
-        0 reads files only, 1 builds, 2 is the paper's three in parallel, 3 is the rest.
+        0 reads files only, 1 builds, 2 is the paper's three in parallel, 3 runs more, 4 asks a model, 5 is calibration.
         """
         ...
 

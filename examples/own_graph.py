@@ -16,7 +16,7 @@ from agents.model import ModelGateway
 from agents.roles.evolver import Evolver
 from agents.roles.proposer import Proposer
 from agents.roles.requests import Review, ReviewRequest
-from evolution.gates.panel import default_gates
+from evolution.gates.registry import default_gates
 from evolution.journal import Journal
 from evolution.plan import Axis
 from evolution.reference import shipped

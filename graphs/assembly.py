@@ -14,8 +14,8 @@ from agents.roles.evolver import Evolver
 from agents.roles.proposer import Proposer
 from evolution.config import ROLES
 from evolution.errors import ConfigError
-from evolution.gates.panel import gates_by_name
-from evolution.gates.rerun import RerunGate
+from evolution.gates.registry import make_gates
+from evolution.gates.settings import GateSettings
 from evolution.progress import silent
 from evolution.reference import shipped
 from graphs.environment_loop import build_environment_loop
@@ -106,7 +106,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         yield Run(
             folder=folder,
             graph=build_evolve(plan_loop, environment_loop, axes=config.axes),
-            seed_gates=gates_by_name(SEED_GATES),
+            seed_gates=make_gates(SEED_GATES),
             sandboxes=sandboxes,
             reference=reference,
             listen=listen,
@@ -117,8 +117,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
 
 
 def _gates(config: RunConfig) -> tuple[Gate, ...]:
-    gates = gates_by_name(config.gates)
-    return tuple(RerunGate(config.reruns) if isinstance(gate, RerunGate) else gate for gate in gates)
+    return make_gates(config.gates, GateSettings(reruns=config.reruns))
 
 
 def sandbox_slots(config: RunConfig) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from evolution.verdict import Verdict, VerdictClass
+from evolution.verdict import Finding, Verdict, VerdictClass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sandbox.trial.result import TrialResult
     from sandbox.verification.ctrf import Unit
@@ -17,6 +17,7 @@ TAIL_LINES = 12
 MAX_LINE = 240
 MAX_EVIDENCE = 6000
 MAX_UNITS_SHOWN = 12
+MAX_FINDINGS_SHOWN = 10
 
 # What differs between two runs of one command: process ids, clock times, addresses, random names of temporary files.
 _VARYING = (
@@ -32,14 +33,36 @@ _VARYING = (
 _UNSHOWABLE = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def accepted(gate: str) -> Verdict:
+def accepted(gate: str, measured: Mapping[str, float] | None = None) -> Verdict:
     """The candidate may go on."""
-    return Verdict(gate=gate, passed=True, verdict_class=VerdictClass.ACCEPTED)
+    return Verdict(gate=gate, passed=True, verdict_class=VerdictClass.ACCEPTED, measured=dict(measured or {}))
 
 
-def invalid(gate: str, what: str, evidence: str) -> Verdict:
+def invalid(gate: str, what: str, evidence: str, measured: Mapping[str, float] | None = None) -> Verdict:
     """The environment's fault; `what` is the part of the code after the gate's name."""
-    return _refused(gate, VerdictClass.INVALID, what, evidence)
+    return _refused(gate, VerdictClass.INVALID, what, evidence, measured)
+
+
+def miscalibrated(gate: str, what: str, evidence: str, measured: Mapping[str, float] | None = None) -> Verdict:
+    """Sound, but not of the right difficulty."""
+    return _refused(gate, VerdictClass.MISCALIBRATED, what, evidence, measured)
+
+
+def judged(gate: str, findings: Sequence[Finding], measured: Mapping[str, float] | None = None) -> Verdict:
+    """Accepted when no finding counts, else invalid by the code of the first one; the evidence quotes those that count."""
+    counting = [finding for finding in findings if not finding.suppressed]
+    if not counting:
+        return accepted(gate, measured).model_copy(update={"findings": tuple(findings)})
+    shown = [f"[{finding.code}] {finding.message}" for finding in counting[:MAX_FINDINGS_SHOWN]]
+    more = len(counting) - MAX_FINDINGS_SHOWN
+    evidence = "\n".join(shown + ([f"and {more} more"] if more > 0 else []))
+    verdict = invalid(gate, counting[0].code.removeprefix(f"{gate}/"), evidence, measured)
+    return verdict.model_copy(update={"findings": tuple(findings)})
+
+
+def finding(gate: str, what: str, message: str, where: str = "") -> Finding:
+    """One finding of a gate; the message is cut where it is enormous."""
+    return Finding(code=f"{gate}/{what}", message=_cut(message), where=where)
 
 
 def infrastructure(gate: str, what: str, evidence: str) -> Verdict:
@@ -97,6 +120,18 @@ def _reward_line(result: TrialResult) -> str:
     return f"reward {result.score:g}{more}"
 
 
-def _refused(gate: str, kind: VerdictClass, what: str, evidence: str) -> Verdict:
-    cut = evidence if len(evidence) <= MAX_EVIDENCE else f"{evidence[:MAX_EVIDENCE]}\n(cut)"
-    return Verdict(gate=gate, passed=False, verdict_class=kind, code=f"{gate}/{what}", evidence=cut)
+def _refused(
+    gate: str, kind: VerdictClass, what: str, evidence: str, measured: Mapping[str, float] | None = None
+) -> Verdict:
+    return Verdict(
+        gate=gate,
+        passed=False,
+        verdict_class=kind,
+        code=f"{gate}/{what}",
+        evidence=_cut(evidence),
+        measured=dict(measured or {}),
+    )
+
+
+def _cut(evidence: str) -> str:
+    return evidence if len(evidence) <= MAX_EVIDENCE else f"{evidence[:MAX_EVIDENCE]}\n(cut)"

@@ -7,45 +7,24 @@ cancels only the gates after it; those before it finish, and the first failing o
 from __future__ import annotations
 
 import asyncio
-import importlib
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from evolution.gates.errors import GateError
 from evolution.gates.outcomes import infrastructure, invalid, repeatable
 from sandbox.errors import ImageError, SandboxError, TaskError, UnsupportedTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from evolution.verdict import Candidate, Gate, Verdict
     from sandbox.sandboxes import Sandboxes
 
-BUILT_IN = {
-    "rubric": "evolution.gates.rubric:RubricGate",
-    "build": "evolution.gates.build:BuildGate",
-    "leak": "evolution.gates.leak:LeakGate",
-    "oracle": "evolution.gates.oracle:OracleGate",
-    "noop": "evolution.gates.noop:NoopGate",
-    "rerun": "evolution.gates.rerun:RerunGate",
-    "harder": "evolution.gates.harder:HarderGate",
-}
-"""The gates that need nothing but the candidate, in the order they are asked."""
-
-
-def default_gates() -> tuple[Gate, ...]:
-    """All of `BUILT_IN`."""
-    return gates_by_name(BUILT_IN)
-
-
-def gates_by_name(names: Iterable[str]) -> tuple[Gate, ...]:
-    """Makes gates: by a name of `BUILT_IN`, or `module:Class` for one of your own.
-
-    Raises:
-        GateError: No such gate, or it cannot be loaded or made without arguments.
-    """
-    return tuple(_load(name) for name in names)
+BUILDING = frozenset({"build"})
+BASE = frozenset({"build", "oracle", "noop"})
+"""What has to hold before it makes sense to run more."""
+_RUNS, _BUILDS_ON_BASE = 2, 3
 
 
 async def judge(
@@ -55,6 +34,8 @@ async def judge(
     *,
     on_verdict: Callable[[Verdict], None] | None = None,
     retries: int = 1,
+    thorough: bool = False,
+    revise: Callable[[Verdict], Verdict] | None = None,
 ) -> tuple[Verdict, ...]:
     """Asks every gate, until one refuses.
 
@@ -64,9 +45,13 @@ async def judge(
         gates: Asked by rising stage, in this order within a stage.
         on_verdict: Called with each verdict, in order, as soon as it is certain to be reported.
         retries: How often a gate is asked again when its sandbox fails; after that its verdict is `infrastructure`.
+        thorough: Ask the others too when one refuses, but for those whose answer would say nothing: what runs is not
+            asked when the environment does not build, and what builds on reference solution and no-op not when these
+            fail.
+        revise: Has the last word on each verdict (suppressions).
 
     Returns:
-        The verdicts in gate order; when one refused, it is the last.
+        The verdicts in gate order; unless `thorough`, one that refused is the last.
 
     Raises:
         GateError: Two gates have the same name.
@@ -84,14 +69,25 @@ async def judge(
 
     by_stage = sorted(gates, key=lambda gate: gate.stage)
     for _, stage in groupby(by_stage, key=lambda gate: gate.stage):
-        await _judge_stage([_ask(gate, candidate, sandboxes, retries) for gate in stage], report)
-        if not verdicts[-1].passed:
+        asked = [gate for gate in stage if not (thorough and _pointless(gate, verdicts))]
+        await _judge_stage(
+            [_ask(gate, candidate, sandboxes, retries, revise) for gate in asked], report, to_the_end=thorough
+        )
+        if not thorough and not verdicts[-1].passed:
             break
     return tuple(verdicts)
 
 
-async def _judge_stage(asked: Sequence[Coroutine[None, None, Verdict]], report: Callable[[Verdict], None]) -> None:
-    """Reports in order up to the first refusal; leaves only when every gate it started has ended."""
+def _pointless(gate: Gate, verdicts: Sequence[Verdict]) -> bool:
+    """Whether what has been found already leaves a gate nothing to say."""
+    needed = BASE if gate.stage >= _BUILDS_ON_BASE else BUILDING if gate.stage >= _RUNS else frozenset()
+    return any(verdict.gate in needed and not verdict.passed for verdict in verdicts)
+
+
+async def _judge_stage(
+    asked: Sequence[Coroutine[None, None, Verdict]], report: Callable[[Verdict], None], *, to_the_end: bool
+) -> None:
+    """Reports in order up to the first refusal, or all; leaves only when every gate it started has ended."""
     tasks = [asyncio.create_task(question) for question in asked]
 
     def stop_later_ones(done: asyncio.Task[Verdict]) -> None:
@@ -99,13 +95,14 @@ async def _judge_stage(asked: Sequence[Coroutine[None, None, Verdict]], report: 
             for later in tasks[tasks.index(done) + 1 :]:
                 later.cancel()
 
-    for task in tasks:
-        task.add_done_callback(stop_later_ones)
+    if not to_the_end:
+        for task in tasks:
+            task.add_done_callback(stop_later_ones)
     try:
         for task in tasks:
             verdict = await task
             report(verdict)
-            if not verdict.passed:
+            if not verdict.passed and not to_the_end:
                 return
     finally:
         for task in tasks:
@@ -114,11 +111,14 @@ async def _judge_stage(asked: Sequence[Coroutine[None, None, Verdict]], report: 
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _ask(gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retries: int) -> Verdict:
+async def _ask(
+    gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retries: int, revise: Callable[[Verdict], Verdict] | None
+) -> Verdict:
     """One gate's verdict with its time; errors of sandboxes become verdicts."""
     began = time.monotonic()
     verdict = await _answer(gate, candidate, sandboxes, retries)
-    return verdict.model_copy(update={"seconds": time.monotonic() - began})
+    timed = verdict.model_copy(update={"seconds": time.monotonic() - began})
+    return revise(timed) if revise is not None else timed
 
 
 async def _answer(gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retries: int) -> Verdict:
@@ -136,22 +136,3 @@ async def _answer(gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retrie
                 said = f"the sandbox failed {retries + 1} times, last with {type(error).__name__}: {error}"
                 return infrastructure(gate.name, "sandbox", repeatable(said))
     raise ValueError(f"retries: {retries}, expected 0 or more")
-
-
-def _load(name: str) -> Gate:
-    """Makes one gate."""
-    where = BUILT_IN.get(name, name)
-    module_name, _, attribute = where.partition(":")
-    if not attribute:
-        raise GateError(f"no gate {name!r}: choose from {', '.join(BUILT_IN)}, or give module:Class")
-    try:
-        made = getattr(importlib.import_module(module_name), attribute)()
-    except ImportError as error:
-        raise GateError(f"gate {name!r}: the module {module_name} cannot be imported: {error}") from error
-    except AttributeError as error:
-        raise GateError(f"gate {name!r}: the module {module_name} has no {attribute}") from error
-    except TypeError as error:
-        raise GateError(f"gate {name!r}: {attribute} cannot be made without arguments: {error}") from error
-    if not all(hasattr(made, member) for member in ("name", "stage", "check")):
-        raise GateError(f"gate {name!r}: {attribute} has to have name, stage and check (see evolution.verdict.Gate)")
-    return cast("Gate", made)

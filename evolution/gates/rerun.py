@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from evolution.gates.noop import noop_problem
 from evolution.gates.outcomes import accepted, account, invalid
@@ -12,6 +12,8 @@ from sandbox.verification.ctrf import statuses
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evolution.gates.roles import Roles
+    from evolution.gates.settings import GateSettings
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
     from sandbox.trial.result import TrialResult
@@ -37,6 +39,11 @@ class RerunGate:
         if runs < 2:  # noqa: PLR2004 - one run cannot differ from itself
             raise ValueError(f"runs: {runs}, but it takes at least 2 to see a difference")
         self.runs = runs
+
+    @classmethod
+    def configured(cls, settings: GateSettings, _: Roles) -> Self:
+        """As `GateSettings.reruns` says."""
+        return cls(settings.reruns or 2)
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
         """Judges the candidate; raises what a sandbox raises."""

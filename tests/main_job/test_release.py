@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evolution.config import DEFAULT_GATES
+from evolution.gates.registry import DEFAULT_GATES
 from evolution.metadata import read_evolution
 from sandbox.task import Task
 from tests.main_job.running import Job, bytes_of, manifests, some_seeds

@@ -14,7 +14,8 @@ import pytest
 
 from evolution.gates.errors import GateError
 from evolution.gates.outcomes import accepted, invalid
-from evolution.gates.panel import BUILT_IN, default_gates, gates_by_name, judge
+from evolution.gates.panel import judge
+from evolution.gates.registry import DEFAULT_GATES, default_gates, make_gates
 from evolution.verdict import Candidate, Verdict, VerdictClass
 from sandbox.errors import ImageError, SandboxLostError, TaskError, UnsupportedTaskError
 
@@ -159,17 +160,38 @@ async def test_two_gates_of_one_name_are_refused() -> None:
         await verdicts_of(ScriptedGate("gate"), ScriptedGate("gate"))
 
 
-def test_default_gates_are_the_built_in_ones_by_rising_stage() -> None:
-    gates = default_gates()
-    assert [gate.name for gate in gates] == list(BUILT_IN)
-    assert [gate.stage for gate in gates] == sorted(gate.stage for gate in gates)
+def test_default_gates_come_by_name() -> None:
+    assert [gate.name for gate in default_gates()] == list(DEFAULT_GATES)
+
+
+async def test_a_thorough_panel_asks_on_but_not_what_builds_on_a_failure() -> None:
+    found = await verdicts_of(
+        ScriptedGate("rubric", passes=False),
+        ScriptedGate("oracle", stage=2, passes=False),
+        ScriptedGate("noop", stage=2),
+        ScriptedGate("rerun", stage=3),
+        thorough=True,
+    )
+    assert [(verdict.gate, verdict.passed) for verdict in found] == [
+        ("rubric", False),
+        ("oracle", False),
+        ("noop", True),
+    ]
+
+
+async def test_a_revised_verdict_counts() -> None:
+    def pardon(verdict: Verdict) -> Verdict:
+        return verdict.model_copy(update={"passed": True})
+
+    found = await verdicts_of(ScriptedGate("rubric", passes=False), ScriptedGate("later", stage=1), revise=pardon)
+    assert [(verdict.gate, verdict.passed) for verdict in found] == [("rubric", True), ("later", True)]
 
 
 def test_gates_of_ones_own_by_module_and_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "class Mine:\n    name, stage = 'mine', 0\n    async def check(self, candidate, sandboxes): ...\nclass No: ...\n"
     (tmp_path / "own_gates.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    assert [gate.name for gate in gates_by_name(["noop", "own_gates:Mine"])] == ["noop", "mine"]
+    assert [gate.name for gate in make_gates(["noop", "own_gates:Mine"])] == ["noop", "mine"]
     for name, said in [
         ("nope", "choose from rubric"),
         ("no.such.module:Gate", "cannot be imported"),
@@ -177,4 +199,4 @@ def test_gates_of_ones_own_by_module_and_class(tmp_path: Path, monkeypatch: pyte
         ("own_gates:No", "has to have name"),
     ]:
         with pytest.raises(GateError, match=said):
-            gates_by_name([name])
+            make_gates([name])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evolution.gates.panel import BUILT_IN, default_gates, judge
+from evolution.gates.panel import judge
+from evolution.gates.registry import DEFAULT_GATES, default_gates
 from evolution.verdict import Candidate
 
 
@@ -10,7 +11,7 @@ async def test_seed_and_child_pass_every_gate(write, sandboxes, seed, child, pla
     parent = write(seed)
     for candidate in (Candidate(parent), Candidate(write(child), parent, plan)):
         verdicts = await judge(candidate, sandboxes, default_gates())
-        assert [verdict.gate for verdict in verdicts] == list(BUILT_IN)
+        assert [verdict.gate for verdict in verdicts] == list(DEFAULT_GATES)
         assert all(verdict.passed for verdict in verdicts), [verdict.evidence for verdict in verdicts]
 
 

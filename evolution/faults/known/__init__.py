@@ -1,0 +1,1 @@
+"""Kinds of faults written beside the gates, by people who know them."""
