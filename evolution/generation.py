@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evolution.commands import WRONG_USE, rooms_problem
 from evolution.config import ROLES, RunConfig, read_config
 from evolution.errors import ConfigError, EvolutionError
+from evolution.gates.registry import DEFAULT_GATES
 from evolution.plan import Axis, Effort
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def miscalibrated(gate: str, what: str, evidence: str, measured: Mapping[str, fl
 
 
 def judged(gate: str, findings: Sequence[Finding], measured: Mapping[str, float] | None = None) -> Verdict:
-    """Accepted when no finding counts, else invalid by the code of the first one; the evidence quotes those that count."""
+    """Accepted when no finding counts; else invalid, by the code of the first one, quoting all that count."""
     counting = [finding for finding in findings if not finding.suppressed]
     if not counting:
         return accepted(gate, measured).model_copy(update={"findings": tuple(findings)})
