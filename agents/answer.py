@@ -6,13 +6,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import AIMessage, InvalidToolCall, message_to_dict, messages_from_dict
 
 if TYPE_CHECKING:
+    from langchain_core.messages import ToolCall
     from langchain_core.outputs import ChatResult
 
 # These hold the provider's own objects, which are not JSON, and repeat what `tool_calls` and `usage_metadata` say.
 _REPEATED = frozenset({"tool_calls", "function_call"})
+_DEEPEST = 100
 _KEPT_METADATA = ("model_name", "model_provider", "finish_reason")
 
 
@@ -48,13 +50,20 @@ class Answer:
         if not isinstance(message, AIMessage):
             raise TypeError(f"a chat model must answer with an AIMessage, got {type(message).__name__}")
         metadata = {**(generation.generation_info or {}), **message.response_metadata}
+        calls = [(call, _is_shallow(call["args"])) for call in message.tool_calls]
         clean = AIMessage(
-            content=message.content,
-            tool_calls=message.tool_calls,
-            invalid_tool_calls=message.invalid_tool_calls,
+            # Blocks repeat the arguments of calls; what cannot be written down leaves the text of the message.
+            content=message.content if _is_shallow(message.content) else message.text,
+            tool_calls=[call for call, readable in calls if readable],
+            invalid_tool_calls=[
+                *message.invalid_tool_calls,
+                *(_too_deep(call) for call, readable in calls if not readable),
+            ],
             usage_metadata=message.usage_metadata,
             additional_kwargs={
-                k: v for k, v in message.additional_kwargs.items() if k not in _REPEATED and _is_json(v)
+                k: v
+                for k, v in message.additional_kwargs.items()
+                if k not in _REPEATED and _is_shallow(v) and _is_json(v)
             },
             response_metadata={k: metadata[k] for k in _KEPT_METADATA if _is_json(metadata.get(k))},
         )
@@ -80,6 +89,26 @@ class Answer:
         if not isinstance(message, AIMessage):
             raise TypeError(f"the journal holds a {type(message).__name__} where a model's answer was expected")
         return cls(message, record["cost_usd"], record["seconds"])
+
+
+def _is_shallow(value: object) -> bool:
+    """Whether a value is nested no deeper than the journal and the history can follow."""
+    waiting = [(0, value)]
+    while waiting:
+        depth, inner = waiting.pop()
+        if depth > _DEEPEST:
+            return False
+        if isinstance(inner, dict):
+            waiting += [(depth + 1, item) for item in inner.values()]
+        elif isinstance(inner, list):
+            waiting += [(depth + 1, item) for item in inner]
+    return True
+
+
+def _too_deep(call: ToolCall) -> InvalidToolCall:
+    """A tool call whose arguments cannot be kept, as one that the model has to send again."""
+    what = f"nested more than {_DEEPEST} deep"
+    return InvalidToolCall(name=call["name"], args="", id=call["id"], error=what, type="invalid_tool_call")
 
 
 def _is_json(value: Any) -> bool:

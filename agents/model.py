@@ -131,7 +131,7 @@ class ModelGateway:
         if embedded:
             from agents.embedded import provider as embedded_provider
 
-            embedded_provider.register()
+            embedded_provider.register(spec)
         # One layer repeats requests, ours: what the layers below would repeat on top of it multiplies the wait.
         extra = {} if embedded else {"drop_params": True, "max_retries": 0}
         base = None if embedded else self._base_of(spec)
@@ -187,11 +187,11 @@ def check_model(spec: str, *, api_base: str | None = None) -> None:
             )
         return
     if spec.startswith(f"{EMBEDDED}/"):
-        from agents.embedded.author import check_model as check_embedded
         from agents.embedded.conversation import ConversationError
+        from agents.embedded.options import Options
 
         try:
-            check_embedded(spec)
+            Options.of(spec)
         except ConversationError as error:
             raise ModelSpecError(str(error)) from error
         return

@@ -155,6 +155,16 @@ class SandboxWorkspace:
         except TransferError as error:
             raise WorkspaceError(f"{path}: cannot be written ({error})") from error
 
+    async def remove(self, path: str) -> None:
+        """Removes a file; one that is not there is no error.
+
+        Raises:
+            WorkspaceError: The path is outside the workspace, or is a folder.
+        """
+        ran = await self._sandbox.exec(["rm", "-f", "--", self._absolute(path)], cwd="/", timeout=60.0)
+        if not ran.ok:
+            raise WorkspaceError(f"{path}: cannot be removed ({ran.error_text.strip()[:300]})")
+
     async def is_executable(self, path: str) -> bool:
         """Whether a file's run bit is set."""
         return (await self._sandbox.exec(["test", "-x", self._absolute(path)], cwd="/", timeout=60.0)).ok

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # Modules by name, not imports: a door may lie in a room above this one.
 COMMANDS = {
     "generation": ("evolution.generation", "evolve environments and release harder, verified generations"),
+    "validate": ("evolution.validate", "say of tasks whether they are sound, by running them"),
+    "review": ("evolution.review", "look at released environments; reasons become rubrics"),
     "trial": ("sandbox.trial.__main__", "run one task in a sandbox and show its reward"),
     "shell": ("sandbox.shell.__main__", "work in a task's sandbox yourself"),
     "images": ("sandbox.images", "build, import, list and collect images"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROLES = ("proposer", "critic", "evolver")
+MODES = ("loop", "prompt+feedback", "prompt")
 ON_THIS_MACHINE = ("*=host",)
 MODEL_FIELDS = tuple(f"{role}_model" for role in ROLES)
 
@@ -38,8 +39,11 @@ class RunConfig(BaseModel):
         evolver_model: Model string of the difficulty-evolver.
         api_base: Address of an OpenAI-compatible server for the models, where the string alone does not say.
         axes: Difficulty axes to evolve along.
+        mode: How environments are written (AutoEnvScaling, "three ways to generate"): `loop` works in a sandbox,
+            `prompt+feedback` writes all files in one answer and sees what the gates found, `prompt` does not see it.
         effort: How much of the sequence one generation may edit.
         domain: Which reference distribution measures difficulty.
+        rubrics: File of rubrics that people added; critics and judges go by them. The run keeps a copy.
         gates: Gates a child must pass, by name or `module:Class`.
         reruns: How often the `rerun` gate repeats the reference solution.
         plan_attempts: Plans per axis before the next axis is tried.
@@ -65,8 +69,10 @@ class RunConfig(BaseModel):
     evolver_model: str | None = None
     api_base: str | None = None
     axes: Annotated[tuple[Axis, ...], Field(min_length=1)] = tuple(Axis)
+    mode: Literal["loop", "prompt+feedback", "prompt"] = "loop"
     effort: Effort = Effort.HIGH
     domain: str = "terminal"
+    rubrics: Path | None = None
     gates: Annotated[tuple[str, ...], Field(min_length=1)] = DEFAULT_GATES
     reruns: Annotated[int, Field(ge=2, le=100)] = 2
     plan_attempts: Annotated[int, Field(ge=1, le=20)] = 3

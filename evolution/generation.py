@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolution.commands import WRONG_USE, rooms_problem
-from evolution.config import ROLES, RunConfig, read_config
+from evolution.config import MODES, ROLES, RunConfig, read_config
 from evolution.errors import ConfigError, EvolutionError
 from evolution.gates.registry import DEFAULT_GATES
 from evolution.plan import Axis, Effort
@@ -82,6 +82,13 @@ def _who_does_it(who: _ArgumentGroup) -> None:
     who.add_argument("--model", metavar="M", help="LiteLLM model string for every role (default: embedded/author)")
     for role in ROLES:
         who.add_argument(f"--{role}-model", metavar="M", help=f"model of the {role} alone")
+    who.add_argument(
+        "--mode",
+        metavar="HOW",
+        choices=MODES,
+        help="how environments are written: loop (default) works in a sandbox; prompt+feedback gives one answer and "
+        "sees what the gates found; prompt does not see it",
+    )
     who.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
     who.add_argument("--budget-usd", type=float, metavar="X", help="stop before the models cost more than this")
 
@@ -111,6 +118,9 @@ def _what_must_hold(gates: _ArgumentGroup) -> None:
         action="extend",
         metavar="GATE",
         help=f"gates a child must pass (default: {' '.join(DEFAULT_GATES)})",
+    )
+    gates.add_argument(
+        "--rubrics", metavar="FILE", help="rubrics that people added, for critic and judge (python -m evolution.review)"
     )
     gates.add_argument(
         "--reruns", type=int, metavar="N", help="repetitions of the reference solution against flakiness (default: 2)"
@@ -154,6 +164,7 @@ def _from_here(config: RunConfig) -> RunConfig:
         update={
             "seeds": tuple(folder.absolute() for folder in config.seeds),
             "out": config.out.absolute(),
+            "rubrics": config.rubrics.absolute() if config.rubrics else None,
             "base": tuple(bases),
         }
     )

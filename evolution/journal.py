@@ -170,11 +170,17 @@ class Journal:
         """All (key, value) of a kind, in the order of their keys."""
         yield from self._db.execute("SELECT key, value FROM entry WHERE kind = ? ORDER BY key", (kind,))
 
-    def usage(self) -> Usage:
-        """What the model calls have used, over all starts of the run."""
+    def usage(self, prefix: str = "", *, kind: str = "call") -> Usage:
+        """What the model calls have used, over all starts of the run.
+
+        Args:
+            prefix: Count only entries whose key begins so.
+            kind: Count entries of another kind: of gates' `verdicts`, only the seconds say something.
+        """
         row = self._db.execute(
             "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
             " coalesce(sum(cost_usd), 0.0), coalesce(sum(cost_usd IS NULL), 0), coalesce(sum(seconds), 0.0)"
-            " FROM entry WHERE kind = 'call'"
+            " FROM entry WHERE kind = ? AND substr(key, 1, ?) = ?",
+            (kind, len(prefix), prefix),
         ).fetchone()
         return Usage(*row)

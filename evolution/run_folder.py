@@ -4,8 +4,11 @@ runs/<name>/
   config.yaml    everything needed to run again
   run.db         the journal
   seeds/         copies of the seed environments, so that later edits of theirs cannot change the run
+  rubrics.yaml   the rubrics that people had added when it was started
   work/          candidates and transcripts, by lineage and generation
   releases/      generation-001/, …
+  transcripts/   of what is released, by task id: how each environment came about
+  reviews.jsonl  what people said of released environments
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from typing import TYPE_CHECKING
 from evolution.config import RunConfig, read_config
 from evolution.errors import ConfigError, RunLockedError
 from evolution.journal import Journal
+from evolution.rubrics import Rubrics, read_rubrics, write_rubrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONFIG_FILE = "config.yaml"
 SEEDS_FOLDER = "seeds"
+RUBRICS_FILE = "rubrics.yaml"
+TRANSCRIPTS_FOLDER = "transcripts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,19 @@ class RunFolder:
     def seeds(self) -> Path:
         """Where the copies of the seeds lie."""
         return self.root / SEEDS_FOLDER
+
+    @property
+    def rubrics(self) -> Rubrics:
+        """The rubrics that the run goes by.
+
+        Raises:
+            ConfigError: Somebody has broken the run's copy.
+        """
+        return read_rubrics(self.root / RUBRICS_FILE)
+
+    def transcripts(self, task_id: str) -> Path:
+        """Where the transcripts of a released environment lie."""
+        return self.root / TRANSCRIPTS_FOLDER / task_id
 
     def work(self, lineage: str, generation: int) -> Path:
         """Where candidates and transcripts of one lineage's generation go."""
@@ -115,10 +134,13 @@ def _prepare(root: Path, config: RunConfig, *, fresh: bool) -> bool:
         _check_is_run_folder(root)
         root.rename(_free_name(root))
     resumed = _check_existing(root, config)
+    rubrics = None if config.rubrics is None else read_rubrics(config.rubrics, must_exist=True)
     root.mkdir(exist_ok=True)
     # The settings come first: whatever else is there, a start that was killed can be taken up again.
     _write_whole(root / CONFIG_FILE, config.to_yaml())
     (root / "releases").mkdir(exist_ok=True)
+    if rubrics is not None and not (root / RUBRICS_FILE).exists():
+        write_rubrics(rubrics, root / RUBRICS_FILE)
     return resumed
 
 
@@ -167,6 +189,9 @@ def _write_whole(path: Path, text: str) -> None:
     aside.rename(path)
 
 
-def prune(folder: Path) -> None:
-    """Removes a folder of candidates that are released; a missing one is fine."""
+def prune(folder: Path, transcripts: Path) -> None:
+    """Removes a folder of candidates that are released, once its transcripts are kept; a missing one is fine."""
+    for file in sorted(folder.glob("*/*.jsonl")):
+        transcripts.mkdir(parents=True, exist_ok=True)
+        file.replace(transcripts / f"{file.parent.name}-{file.name}")
     shutil.rmtree(folder, ignore_errors=True)

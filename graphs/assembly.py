@@ -12,6 +12,7 @@ from agents.model import ModelGateway, check_model
 from agents.roles.critic import Critic
 from agents.roles.evolver import Evolver
 from agents.roles.proposer import Proposer
+from agents.roles.writer import Writer
 from evolution.config import ROLES
 from evolution.errors import ConfigError
 from evolution.gates.registry import make_gates
@@ -92,16 +93,19 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         reference = shipped(config.domain)
         plan_loop = build_plan_loop(
             Proposer(gateway, config.model_for("proposer")),
-            Critic(gateway, config.model_for("critic")),
+            Critic(gateway, config.model_for("critic"), rubrics=[rubric.text for rubric in folder.rubrics.active]),
             reference=reference,
             attempts=config.plan_attempts,
         )
         environment_loop = build_environment_loop(
-            Evolver(gateway, config.model_for("evolver"), dockerfile_run=capabilities.dockerfile_run),
+            (Evolver if config.mode == "loop" else Writer)(
+                gateway, config.model_for("evolver"), dockerfile_run=capabilities.dockerfile_run
+            ),
             _gates(config),
             sandboxes,
             attempts=config.repair_attempts,
             journal=folder.journal,
+            feedback=config.mode != "prompt",
         )
         yield Run(
             folder=folder,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evolution.difficulty import difficulty
 from evolution.reference import shipped
 from evolution.summary import by_generation, funnel
+from graphs.spending import spending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,7 @@ def closing_lines(closing: Closing) -> Iterator[str]:
         )
     else:
         yield "valid rate              none was judged"
+    yield from spending(folder.journal, outcome.results).lines()
     yield f"cost                    {_cost(folder)}"
     yield f"time                    {closing.seconds:.0f} s"
     yield from _difficulties(closing)

@@ -53,6 +53,7 @@ def build_environment_loop(
     *,
     attempts: int = 3,
     journal: CallJournal | None = None,
+    feedback: bool = True,
 ) -> StateGraph[LineageState, None, LineageState, LineageState]:
     """The environment loop as an uncompiled graph: `edit` → `judge` → again, or the end.
 
@@ -65,8 +66,10 @@ def build_environment_loop(
         sandboxes: Where the evolver works and the gates run.
         attempts: Environments per plan: the first one and its repairs.
         journal: Remembers finished verdicts by candidate, so that a run taken up again does not repeat them.
+        feedback: Whether a later attempt starts from the last draft and is told what was found in it; else each starts
+            from the parent and knows of no other.
     """
-    loop = EnvironmentLoop(evolver, tuple(gates), sandboxes, attempts, journal)
+    loop = EnvironmentLoop(evolver, tuple(gates), sandboxes, attempts, journal, feedback)
     graph = StateGraph(LineageState)
     graph.add_node("edit", loop.edit)
     graph.add_node("judge", loop.judge)
@@ -85,6 +88,7 @@ class EnvironmentLoop:
     sandboxes: Sandboxes
     attempts: int
     journal: CallJournal | None
+    feedback: bool = True
 
     async def edit(self, state: LineageState) -> dict[str, Any]:
         """Node: lets the evolver edit the parent's folder, or its own last draft, and stamps what it hands in."""
@@ -96,13 +100,14 @@ class EnvironmentLoop:
             occasion=occasion(state, "evolver", attempt),
             parent=parent,
             plan=plan,
-            feedback=tuple(Finding(**item) for item in state.get("feedback", [])),
+            feedback=tuple(Finding(**item) for item in state.get("feedback", [])) if self.feedback else (),
         )
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         draft = folder / "draft"
         async with self.sandboxes.running(parent) as sandbox:
-            await sandbox.upload(Path(state.get("draft") or state["parent"]), WORKSPACE)
+            draft_before = state.get("draft") if self.feedback else ""
+            await sandbox.upload(Path(draft_before or state["parent"]), WORKSPACE)
             try:
                 await self.evolver.evolve(request, sandbox)
             except RoleDeclinedError as error:

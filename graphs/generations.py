@@ -297,7 +297,7 @@ class Run:
             pairs.append((entry, task))
         release = write_release(self.folder.releases, generation, tuple(pairs), ancestors, self.reference)
         for entry in accepted:
-            prune(self.folder.work(entry.member.lineage, generation))
+            prune(self.folder.work(entry.member.lineage, generation), self.folder.transcripts(entry.member.task_id))
         return release
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from sandbox.protocol import Network, Sandbox, SandboxBackend, Snapshot
     from sandbox.task import Task
+    from sandbox.trial.network import NetworkChoice
 
 
 class Sandboxes:
@@ -22,11 +23,20 @@ class Sandboxes:
         backend: Makes them.
         concurrency: How many may live at once.
         limits: What each may use where a task says nothing.
+        network: Which network a task's sandbox gets where the caller names none (`sandbox.trial.network`).
     """
 
-    def __init__(self, backend: SandboxBackend, *, concurrency: int = 4, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        backend: SandboxBackend,
+        *,
+        concurrency: int = 4,
+        limits: Limits | None = None,
+        network: NetworkChoice = "none",
+    ) -> None:
         self.backend = backend
         self.limits = limits or Limits()
+        self._network: NetworkChoice = network
         self._slots = asyncio.Semaphore(concurrency)
 
     async def build(self, task: Task) -> Image:
@@ -35,7 +45,7 @@ class Sandboxes:
 
     @asynccontextmanager
     async def running(
-        self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network = NO_NETWORK
+        self, origin: Task | Image | Snapshot, *, limits: Limits | None = None, network: Network | None = None
     ) -> AsyncIterator[Sandbox]:
         """A sandbox of a task, an image or a snapshot for the length of a `with` block; stopped whatever happens.
 
@@ -48,9 +58,17 @@ class Sandboxes:
             asked = limits
             if isinstance(origin, Task):
                 asked = limits or task_limits(origin, self.limits)
+                network = network or await self._network_of(origin)
                 origin = await self.build(origin)
-            sandbox = await self.backend.start(origin, limits=asked or self.limits, network=network)
+            sandbox = await self.backend.start(origin, limits=asked or self.limits, network=network or NO_NETWORK)
             try:
                 yield sandbox
             finally:
                 await asyncio.shield(sandbox.stop())
+
+    async def _network_of(self, task: Task) -> Network:
+        if self._network == "none":
+            return NO_NETWORK
+        from sandbox.trial.network import chosen_network
+
+        return chosen_network(task, self._network, await self.backend.capabilities())[0]

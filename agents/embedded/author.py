@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
-from urllib.parse import parse_qsl
+from typing import Final, TypeAlias
 
-from agents.embedded.conversation import DECLINE, ConversationError, Message, Script, assignment_of, continue_script
+from agents.embedded.conversation import (
+    DECLINE,
+    ConversationError,
+    Message,
+    Script,
+    assignment_of,
+    continue_script,
+    first_message,
+)
 from agents.embedded.evolving import evolve
+from agents.embedded.options import Options
 from agents.embedded.proposing import propose
 from agents.embedded.reviewing import review
+from agents.embedded.writing import MESSAGE, write
 
-MODEL: Final = "author"
-ROLES: Final[Mapping[str, tuple[Callable[[Mapping[str, object], int], Script], frozenset[str]]]] = {
-    "proposer": (propose, frozenset({"list_files", "read_file", "submit_plan"})),
-    "critic": (review, frozenset({"list_files", "read_file", "submit_review"})),
+Part: TypeAlias = Callable[[Mapping[str, object], int, Options], Script]
+ROLES: Final[Mapping[str, tuple[Part, frozenset[str]]]] = {
+    "proposer": (lambda facts, seed, _: propose(facts, seed), frozenset({"list_files", "read_file", "submit_plan"})),
+    "critic": (lambda facts, seed, _: review(facts, seed), frozenset({"list_files", "read_file", "submit_review"})),
     "evolver": (evolve, frozenset({"list_files", "read_file", "write_file", "run", "submit"})),
+    "writer": (write, frozenset({"submit_files"})),
 }
 
 
-def respond(messages: Sequence[Message], tools: Sequence[Mapping[str, object]], seed: int | None) -> dict[str, object]:
+def respond(
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, object]],
+    seed: int | None,
+    options: Options | None = None,
+) -> dict[str, object]:
     """The author's next message.
 
     Args:
         messages: The whole conversation in OpenAI's format; the first user message holds the assignment.
         tools: The tools on offer, in OpenAI's format.
         seed: The request's seed; the same messages with another seed may get another answer.
+        options: How it works.
 
     Returns:
         An assistant message in OpenAI's format. One without tool calls is its last word. It gives up by the tool
@@ -43,21 +59,8 @@ def respond(messages: Sequence[Message], tools: Sequence[Mapping[str, object]], 
     missing = sorted(needed - offered)
     if missing:
         raise ConversationError(f"a {role} needs the tool(s) {', '.join(missing)}, the request does not offer them")
-    return continue_script(script(assignment, seed or 0), messages, may_decline=DECLINE in offered)
-
-
-def check_model(model: str) -> None:
-    """Checks a model name: `author`, or `author?option=value&…` once there are options.
-
-    Raises:
-        ConversationError: Another model, or an option that does not exist.
-    """
-    name, _, query = model.removeprefix("embedded/").partition("?")
-    if name != MODEL:
-        raise ConversationError(f"no embedded model {name!r}: there is {MODEL!r}")
-    options = [key for key, _ in parse_qsl(query, keep_blank_values=True)]
-    if options:
-        raise ConversationError(f"embedded model {name!r} has no option {options[0]!r}: it takes none")
+    facts = {**assignment, MESSAGE: first_message(messages)} if role == "writer" else assignment
+    return continue_script(script(facts, seed or 0, options or Options()), messages, may_decline=DECLINE in offered)
 
 
 def _names(tools: Sequence[Mapping[str, object]]) -> set[str]:

@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from agents.embedded.author import check_model, respond
+from agents.embedded.author import respond
 from agents.embedded.conversation import ConversationError
+from agents.embedded.options import Options
 
 CHARACTERS_A_TOKEN: Final = 4
 
@@ -23,7 +24,7 @@ def complete(request: object) -> dict[str, object]:
     """
     if not isinstance(request, Mapping):
         raise ConversationError("the request must be a JSON object")
-    check_model(str(request.get("model", "")))
+    options = Options.of(str(request.get("model", "")))
     if request.get("stream"):
         raise ConversationError("the embedded author does not stream: ask with stream=false")
     messages, tools, seed = request.get("messages"), request.get("tools") or [], request.get("seed")
@@ -33,7 +34,7 @@ def complete(request: object) -> dict[str, object]:
         raise ConversationError("tools must be a list of objects in OpenAI's format")
     if seed is not None and not isinstance(seed, int):
         raise ConversationError(f"seed must be a whole number, got {seed!r}")
-    answer = respond(messages, tools, seed)
+    answer = respond(messages, tools, seed, options)
     asked, said = (json.dumps(value, sort_keys=True, ensure_ascii=False) for value in ([messages, tools], answer))
     prompt, completion = len(asked) // CHARACTERS_A_TOKEN, len(said) // CHARACTERS_A_TOKEN
     return {

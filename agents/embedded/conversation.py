@@ -14,6 +14,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from agents.embedded.shown_files import OPENING
+
 Message: TypeAlias = Mapping[str, object]
 FENCE = re.compile(r"^```json[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 DECLINE = "decline"
@@ -69,10 +71,8 @@ def assignment_of(messages: Sequence[Message]) -> Mapping[str, object]:
     Raises:
         ConversationError: There is no user message, or it holds no such block, or several.
     """
-    first = next((message for message in messages if message.get("role") == "user"), None)
-    if first is None:
-        raise ConversationError("no user message: expected one that holds the assignment in a ```json block")
-    blocks = FENCE.findall(text_of(first))
+    # What is shown of the task's files comes behind the assignment, and may hold blocks of its own.
+    blocks = FENCE.findall(first_message(messages).partition(OPENING)[0])
     if len(blocks) != 1:
         raise ConversationError(f"the first user message holds {len(blocks)} ```json blocks: expected exactly one")
     try:
@@ -82,6 +82,18 @@ def assignment_of(messages: Sequence[Message]) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ConversationError(f"the assignment must be a JSON object, got {type(value).__name__}")
     return value
+
+
+def first_message(messages: Sequence[Message]) -> str:
+    """The text of the first user message.
+
+    Raises:
+        ConversationError: There is none.
+    """
+    first = next((message for message in messages if message.get("role") == "user"), None)
+    if first is None:
+        raise ConversationError("no user message: expected one that holds the assignment in a ```json block")
+    return text_of(first)
 
 
 def text_of(message: Message) -> str:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from agents.embedded import library
 from agents.embedded.assignment import Facts, number, plan_of
 from agents.embedded.bundling import write_all
+from agents.embedded.careless import repairs, with_slip
 from agents.embedded.checking import BATCH, check_syntax, check_tools, differing
 from agents.embedded.conversation import Call, CannotError, Script
+from agents.embedded.diagnosis import Finding
 from agents.embedded.foreign.hardening import harden
 from agents.embedded.library import FileContent
+from agents.embedded.options import Options
+from agents.embedded.self_test import self_test
 from agents.embedded.task_settings import at, carried_over, parsed
-from agents.embedded.tools import Part, runs, texts
+from agents.embedded.tools import Part, listing, runs, texts
 from evolution.plan import Plan
+from evolution.randomness import derive_seed
 from evolution.sequence import Sequence as Steps
 
 TOML: Final = "task.toml"
 
 
-def evolve(facts: Facts, _seed: int) -> Script:
+MOST_ROUNDS: Final = 3
+"""Times the author tries its draft out and repairs it before it hands it in as it is."""
+
+
+def evolve(facts: Facts, request_seed: int, options: Options) -> Script:
     """Edits the folder until it is the plan's `after`, then submits.
 
     Raises:
@@ -37,6 +46,10 @@ def evolve(facts: Facts, _seed: int) -> Script:
         raise CannotError("the task has no readable task.toml")
     seed = at(parsed(toml), "metadata", "evolution", "seed")
     if isinstance(seed, int) and all(library.knows(step) for step in plan.before.steps):
+        if options.faults:
+            return (
+                yield from rewrite_carelessly(plan, toml, seed, facts=facts, request_seed=request_seed, options=options)
+            )
         return (yield from rewrite(plan, toml, seed, attempt=number(facts, "attempt", 1)))
     return (yield from harden(plan, toml, attempt=number(facts, "attempt", 1)))
 
@@ -48,8 +61,7 @@ def rewrite(plan: Plan, toml: str, seed: int, *, attempt: int) -> Script:
         CannotError: The plan has a pair that cannot be written, or the image lacks a tool.
     """
     yield from check_tools(plan.after.steps)
-    before, after = (_rendered(sequence, toml, seed) for sequence in (plan.before, plan.after))
-    after[TOML] = FileContent(_settings(toml, before[TOML], after[TOML]))
+    before, after = renderings(plan, toml, seed)
     changed = yield from differing(after)
     yield from write_all(changed, after)
     stale = yield from removed(sorted(before.keys() - after.keys()))
@@ -58,6 +70,66 @@ def rewrite(plan: Plan, toml: str, seed: int, *, attempt: int) -> Script:
     summary = summarised(plan, changed, stale, attempt)
     yield (Call("submit", {"summary": summary}),)
     return summary
+
+
+def rewrite_carelessly(
+    plan: Plan, toml: str, seed: int, *, facts: Facts, request_seed: int, options: Options
+) -> Script:
+    """The same with mistakes in it (`mistakes`), tried out and repaired by what the trial or the gates say.
+
+    Raises:
+        CannotError: The plan has a pair that cannot be written, or the image lacks a tool.
+    """
+    yield from check_tools(plan.after.steps)
+    before, after = renderings(plan, toml, seed)
+    findings = findings_of(facts)
+    written = 0
+    if not findings:
+        draft = with_slip(after, options, request_seed)
+        changed = yield from differing(draft)
+        yield from write_all(changed, draft)
+        yield from removed(sorted(before.keys() - draft.keys()))
+        written = len(changed)
+    for round_ in range(MOST_ROUNDS):
+        if not findings:
+            findings = yield from self_test()
+        if not findings:
+            break
+        wrong = yield from differing(after)
+        there = yield from listing()
+        known = yield from texts([path for path in (*wrong, *there) if path in there and path not in after])
+        folder = {path: known.get(path, "").encode() or after[path].content for path in there if path in after}
+        folder |= {path: text.encode() for path, text in known.items()}
+        repair_seed = derive_seed(request_seed, "repair", round_)
+        repair = repairs(after, folder, wrong, findings, options=options, seed=repair_seed)
+        yield from write_all(sorted(repair.written), repair.written)
+        yield from removed(repair.removed)
+        written += len(repair.written) + len(repair.removed)
+        findings = ()
+        if not repair.written and not repair.removed:
+            break
+    summary = f"Along {plan.axis}: {', '.join(map(str, plan.edited_steps))}. {written} files written or removed."
+    yield (Call("submit", {"summary": summary}),)
+    return summary
+
+
+def renderings(plan: Plan, toml: str, seed: int) -> tuple[dict[str, FileContent], dict[str, FileContent]]:
+    """The task before and after the plan, every file.
+
+    Raises:
+        CannotError: The plan has a pair that cannot be written.
+    """
+    before, after = (_rendered(sequence, toml, seed) for sequence in (plan.before, plan.after))
+    after[TOML] = FileContent(_settings(toml, before[TOML], after[TOML]))
+    return before, after
+
+
+def findings_of(facts: Facts) -> tuple[Finding, ...]:
+    """The newest finding of the feedback, which is about the folder as it is; none in a first attempt."""
+    items = facts.get("feedback")
+    if not isinstance(items, list) or not items or not isinstance(items[-1], Mapping):
+        return ()
+    return (Finding(str(items[-1].get("code", "")), str(items[-1].get("text", ""))),)
 
 
 def removed(paths: Sequence[str]) -> Part[int]:

@@ -9,9 +9,9 @@ import litellm
 from litellm.llms.custom_llm import CustomLLM, CustomLLMError
 from litellm.types.llms.custom_llm import CustomLLMItem
 
-from agents.embedded.author import MODEL
 from agents.embedded.completion import complete
 from agents.embedded.conversation import ConversationError
+from agents.embedded.options import MODEL
 
 PREFIX: Final = "embedded"
 PRICE: Final = {"litellm_provider": PREFIX, "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
@@ -39,11 +39,12 @@ class EmbeddedProvider(CustomLLM):
         return await asyncio.to_thread(self.completion, **given)
 
 
-def register() -> None:
-    """Makes LiteLLM know the `embedded/` models and that they cost nothing; calling it again changes nothing."""
+def register(model: str = f"{PREFIX}/{MODEL}") -> None:
+    """Makes LiteLLM know the `embedded/` models and that this one costs nothing; calling it again changes nothing."""
+    if model not in litellm.model_cost:
+        litellm.register_model({model: PRICE})
     if any(item["provider"] == PREFIX for item in litellm.custom_provider_map):
         return
     item = CustomLLMItem(provider=PREFIX, custom_handler=EmbeddedProvider())
     litellm.custom_provider_map = [*litellm.custom_provider_map, item]
     litellm.utils.custom_llm_setup()  # type: ignore[no-untyped-call]
-    litellm.register_model({f"{PREFIX}/{MODEL}": PRICE})

@@ -13,9 +13,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from agents.embedded.author import MODEL
 from agents.embedded.completion import complete
 from agents.embedded.conversation import ConversationError
+from agents.embedded.options import MODEL
 
 LARGEST_REQUEST: Final = 64 << 20
 

@@ -49,7 +49,7 @@ class Evolver:
         limits: SessionLimits = LIMITS,
     ) -> None:
         self._gateway, self._model, self._limits = gateway, model, limits
-        self._dockerfile = "evolver.dockerfile-run.md" if dockerfile_run else "evolver.dockerfile-plain.md"
+        self._dockerfile_run = dockerfile_run
 
     async def evolve(self, request: EvolveRequest, sandbox: Sandbox) -> str:
         """Edits the folder at `/task` in the sandbox; returns the evolver's summary of what it changed.
@@ -69,9 +69,7 @@ class Evolver:
         session = RoleSession(
             model,
             role=ROLE,
-            system=prompt(
-                __package__, "evolver.system.md", dockerfile_rule=prompt(__package__, self._dockerfile).strip()
-            ),
+            system=prompt(__package__, "evolver.system.md", **rules_of(dockerfile_run=self._dockerfile_run)),
             assignment=_assignment(request),
             tools=working_tools(SandboxWorkspace(sandbox, WORKSPACE)),
             submission=Submission("submit", "Hands in the folder as it is and ends your work.", Submit, _summary),
@@ -80,6 +78,21 @@ class Evolver:
             transcript=occasion.transcript,
         )
         return await session.run()
+
+
+def rules_of(*, dockerfile_run: bool) -> dict[str, str]:
+    """What makes a task sound, and how its folder is laid out: the parts that prompts of who writes tasks share."""
+    dockerfile = "evolver.dockerfile-run.md" if dockerfile_run else "evolver.dockerfile-plain.md"
+    rule = prompt(__package__, dockerfile).strip()
+    return {
+        "folder": prompt(__package__, "task_folder.md", dockerfile_rule=rule).strip(),
+        "rules": prompt(__package__, "task_rules.md").strip(),
+    }
+
+
+def states_of(role: str, *, repair: bool) -> str:
+    """What the folder holds: the parent, or an attempt that was turned down."""
+    return prompt(__package__, f"{role}.{'repair' if repair else 'first'}.md").strip()
 
 
 def _summary(given: Submit) -> str:
@@ -96,12 +109,11 @@ def _assignment(request: EvolveRequest) -> str:
         "plan": request.plan.model_dump(mode="json"),
         "feedback": feedback_facts(request.feedback),
     }
-    state = "evolver.repair.md" if request.feedback else "evolver.first.md"
     return prompt(
         __package__,
         "evolver.assignment.md",
         assignment=fenced(facts),
-        state=prompt(__package__, state).strip(),
+        state=states_of("evolver", repair=bool(request.feedback)),
         before=str(request.plan.before),
         after=str(request.plan.after),
     )

@@ -86,6 +86,7 @@ class RoleSession(Generic[Handed]):
         may_decline: Whether it may say that the work cannot be done, by the tool `decline`.
         limits: What the conversation may use.
         transcript: File that the conversation is written to.
+        listen: Told each message as it is said.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class RoleSession(Generic[Handed]):
         limits: SessionLimits,
         may_decline: bool = False,
         transcript: Path | None = None,
+        listen: Callable[[BaseMessage], None] | None = None,
     ) -> None:
         endings = [submit_tool(submission.name, submission.arguments, submission.description)]
         if may_decline:
@@ -109,6 +111,7 @@ class RoleSession(Generic[Handed]):
         self._submission = submission
         self._role, self._limits = role, limits
         self._transcript = Transcript(transcript)
+        self._listen = listen
         self._history: list[BaseMessage] = []
         self._turn = self._tokens = self._repairs = self._turned_down = 0
         self._last: AIMessage | None = None
@@ -225,6 +228,8 @@ class RoleSession(Generic[Handed]):
     def _say(self, message: BaseMessage, *, heard: BaseMessage | None = None) -> None:
         self._history.append(message)
         self._transcript.add(heard or message, turn=self._turn)
+        if self._listen is not None:
+            self._listen(heard or message)
 
     def _failure(self, reason: str) -> RoleFailedError:
         said = ""

@@ -39,7 +39,8 @@ def read_calls(answer: AIMessage, turn: int) -> list[ToolRequest]:
     calls = []
     for number, bad in enumerate(answer.invalid_tool_calls, start=1):
         raw, name = str(bad["args"] or ""), bad["name"] or "unnamed"
-        broken = f"the arguments of {name} are not a JSON object ({_json_problem(raw)}); send them again"
+        problem = _json_problem(raw) if raw or not bad["error"] else bad["error"]
+        broken = f"the arguments of {name} are not a JSON object ({problem}); send them again"
         kept = {"unparsed": excerpt(raw, _UNPARSED)}
         calls.append(ToolRequest(name, kept, bad["id"] or f"call-{turn}-x{number}", broken))
     for number, good in enumerate(answer.tool_calls, start=1):
@@ -52,6 +53,8 @@ def _json_problem(raw: str) -> str:
         found = json.loads(raw)
     except ValueError as error:
         return f"{error}; {len(raw)} characters"
+    except RecursionError:
+        return f"nested too deeply; {len(raw)} characters"
     return f"got {type(found).__name__}"
 
 

@@ -26,7 +26,7 @@ def kinds() -> Mapping[str, Fault]:
     found: dict[str, Fault] = {}
     for room in (known, independent):
         for module in sorted(info.name for info in pkgutil.iter_modules(room.__path__)):
-            faults: tuple[Fault, ...] = importlib.import_module(f"{room.__name__}.{module}").FAULTS
+            faults: tuple[Fault, ...] = getattr(importlib.import_module(f"{room.__name__}.{module}"), "FAULTS", ())
             for fault in faults:
                 if fault.kind in found or fault.independent is not (room is independent):
                     raise ValueError(f"fault {fault.kind!r} of {room.__name__}.{module}: there twice, or mislabelled")

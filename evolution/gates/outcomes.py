@@ -30,7 +30,9 @@ _VARYING = (
     (re.compile(r"\b(pid|PID)([ =:]+)\d+"), r"\1\2<pid>"),
 )
 # Controls but tab and newline, and the escape sequences a terminal would obey.
-_UNSHOWABLE = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+_UNSHOWABLE = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]"
+)
 
 
 def accepted(gate: str, measured: Mapping[str, float] | None = None) -> Verdict:
@@ -70,9 +72,14 @@ def infrastructure(gate: str, what: str, evidence: str) -> Verdict:
     return _refused(gate, VerdictClass.INFRASTRUCTURE, what, evidence)
 
 
+def shown_safely(text: str) -> str:
+    """`text` without what a terminal would obey or XML cannot hold; surrogates are replaced."""
+    return _UNSHOWABLE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
+
+
 def repeatable(text: str) -> str:
     """`text` without what differs from run to run and what a terminal would obey; surrogates are replaced."""
-    shown = _UNSHOWABLE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
+    shown = shown_safely(text)
     for pattern, instead in _VARYING:
         shown = pattern.sub(instead, shown)
     return shown

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sandbox.task.phase import verifier_env, verifier_timeout, verifier_user
+from sandbox.verification import metering
 from sandbox.verification.ctrf import Unit
 from sandbox.verification.folders import TESTS, clear_verifier_folders, clear_verifier_logs
 from sandbox.verification.leftovers import words
@@ -106,6 +107,7 @@ async def run_verifier(
         timeout=verifier_timeout(task, step),
         clean_env=True,
     )
+    metering.count(ran.seconds)
     survivors = await sandbox.kill_processes()
     names = await written(sandbox)
     reward, error_code, error = await _reward(sandbox, ran, names, verifier_timeout(task, step))

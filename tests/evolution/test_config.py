@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolution.config import RunConfig, read_config
+from evolution.config import MODES, RunConfig, read_config
 from evolution.errors import ConfigError
 from evolution.plan import Axis, Effort
 
@@ -51,6 +51,7 @@ def test_an_unknown_setting_is_named_with_the_known_ones():
         ("axes", ["depth"]),
         ("axes", []),
         ("effort", "extreme"),
+        ("mode", "shout"),
         ("seeds", []),
         ("seeds", "one-folder"),
         ("workers", 0),
@@ -161,6 +162,8 @@ configs = st.fixed_dictionaries(
         "critic_model": st.none() | st.just("openai/gpt"),
         "axes": st.lists(st.sampled_from(list(Axis)), min_size=1),
         "effort": st.sampled_from(list(Effort)),
+        "mode": st.sampled_from(MODES),
+        "rubrics": st.one_of(st.none(), st.just(Path("rubrics.yaml"))),
         "budget_usd": st.none() | st.floats(0.01, 1e6),
         "base": st.lists(st.sampled_from(["*=host", "python:3=/a b"]), max_size=2),
     },
@@ -185,6 +188,8 @@ OTHER_VALUES = {
     "seed": 9,
     "axes": ("skill",),
     "effort": "low",
+    "mode": "prompt",
+    "rubrics": Path("rubrics.yaml"),
     "gates": ("build",),
     "base": ("a=host",),
     "userns": "single",

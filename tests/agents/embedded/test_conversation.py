@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.embedded.author import check_model, respond
+from agents.embedded.author import respond
 from agents.embedded.conversation import (
     UNANSWERED,
     Call,
@@ -13,6 +13,7 @@ from agents.embedded.conversation import (
     assignment_of,
     continue_script,
 )
+from agents.embedded.options import Options
 
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("list_files", "read_file", "submit_plan")]
 
@@ -105,9 +106,12 @@ def test_unknown_roles_and_missing_tools_are_named():
 
 
 def test_model_names():
-    check_model("author")
-    check_model("embedded/author")
+    assert Options.of("author") == Options.of("embedded/author") == Options()
+    assert Options.of("embedded/author?faults=0.3") == Options(faults=0.3)
     with pytest.raises(ConversationError, match="no embedded model 'poet'"):
-        check_model("poet")
-    with pytest.raises(ConversationError, match="no option 'faults'"):
-        check_model("author?faults=all")
+        Options.of("poet")
+    with pytest.raises(ConversationError, match="no option 'wit'"):
+        Options.of("author?wit=1")
+    for wrong in ("all", "1.5", "-1", "nan", ""):
+        with pytest.raises(ConversationError, match="expected a number from 0 to 1"):
+            Options.of(f"author?faults={wrong}")

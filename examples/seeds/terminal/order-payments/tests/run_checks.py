@@ -106,7 +106,7 @@ def units() -> Iterator[tuple[str, Callable[[], None]]]:
     for file in sorted((TESTS / "checks").glob("*.py")):
         offered = dict(globals())
         exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), offered)  # noqa: S102 - the task's own checks
-        for name, value in offered.items():
+        for name, value in list(offered.items()):
             if name.startswith("check_"):
                 yield f"{file.stem}::{name.removeprefix('check_')}", value
 

@@ -1,0 +1,34 @@
+"""Trying a draft out before it is handed in: the environment's files put in place, the solution and the tests run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agents.embedded.diagnosis import Finding
+from agents.embedded.foreign.sealing import program
+from agents.embedded.tools import Part, Ran, runs
+
+LIMIT: Final = 240
+_LONGEST: Final = 4000
+
+
+def self_test() -> Part[tuple[Finding, ...]]:
+    """What goes wrong when the draft at hand is run; nothing where it cannot be (no root in this sandbox)."""
+    (answer,) = yield from runs((program("self_test.sh").decode(),), timeout=LIMIT)
+    return tuple(findings_of(answer))
+
+
+def findings_of(answer: Ran) -> list[Finding]:
+    """Reads what `programs/self_test.sh` printed."""
+    if answer.status is None:
+        return [Finding("oracle/timed-out", answer.text[-_LONGEST:])]
+    found = []
+    blocks = answer.text.split("\n== ")[1:]
+    for block in blocks:
+        head, _, said = block.partition("\n")
+        name, _, reward = head.partition(" ")
+        is_good = reward == "1" if name.startswith("oracle") else reward not in ("", "1")
+        if not is_good:
+            gate = "oracle" if name == "oracle" else "noop" if name == "noop" else "rerun"
+            found.append(Finding(f"{gate}/self-test", f"reward {reward or 'none'}\n{said[-_LONGEST:]}"))
+    return found

@@ -1,0 +1,95 @@
+"""How good the gates are: recall on planted faults, kind by kind, and how many sound tasks they refuse.
+
+    python benchmarks/gates.py                            the full table: 400 sound tasks, 40 faults of each kind
+    python benchmarks/gates.py --sound 40 --faults 2      a sample
+
+Sound tasks: those written by hand (`tests/data`), the bundled seeds, and the embedded author's. A fault is planted in
+copies of them (`evolution.faults`); no gate can read what was planted. What running cannot show is counted apart.
+Finished tasks are kept in --work, so that a run that was ended goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gate_parts import corpus, table
+from evolution.gates.registry import make_gates
+from evolution.gates.settings import GateSettings
+from evolution.journal import Journal
+from evolution.validation.report import TaskReport
+from evolution.validation.running import Validation
+from evolution.validation.suppressions import Suppressions
+from evolution.verdict import VerdictClass
+from sandbox.backends import load_backend
+from sandbox.sandboxes import Sandboxes
+
+GATES = ("rubric", "build", "leak", "oracle", "noop", "rerun", "exploit", "alternative", "mutation")
+RESULTS = Path(__file__).parent / "results"
+
+
+async def judged(
+    items: list[corpus.Item], arguments: argparse.Namespace, *, thorough: bool
+) -> list[tuple[corpus.Item, TaskReport]]:
+    backend = load_backend(base=("*=host",))
+    found: dict[int, TaskReport] = {}
+    try:
+        with Journal(arguments.work / "judged.db") as journal:
+            validation = Validation(
+                Sandboxes(backend, concurrency=4 * (os.cpu_count() or 1), network="task"),
+                make_gates(arguments.gates, GateSettings()),
+                Suppressions(),
+                journal,
+                settings=f"{arguments.gates} {thorough} {arguments.version}",
+                workers=arguments.workers,
+                thorough=thorough,
+            )
+            began = time.monotonic()
+            async for place, report in validation.run([item.folder for item in items]):
+                found[place] = report
+                item = items[place]
+                wrong = (report.verdict_class is VerdictClass.ACCEPTED) == (item.fault is not None)
+                if wrong or len(found) % 50 == 0:
+                    codes = ", ".join(finding.code for finding in report.findings)
+                    name = item.fault.kind if item.fault else "sound"
+                    said = f"{name} {item.folder.name}: {report.verdict_class} {codes}"
+                    print(f"[{len(found)}/{len(items)} {time.monotonic() - began:.0f} s] {said}", file=sys.stderr)
+    finally:
+        await backend.close()
+    return [(item, found[place]) for place, item in enumerate(items)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sound", type=int, default=400, help="sound tasks (default: 400)")
+    parser.add_argument("--faults", type=int, default=40, help="faults of each kind (default: 40)")
+    parser.add_argument("--kinds", nargs="+", help="only these kinds")
+    parser.add_argument("--gates", nargs="+", default=GATES)
+    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 1))
+    parser.add_argument("--work", type=Path, default=Path("runs/benchmark-gates"), help="corpus and finished work")
+    parser.add_argument("--version", default="", help="any word: another one judges everything anew")
+    parser.add_argument("--csv", type=Path, default=RESULTS, help="folder of gates.csv and gates-precision.csv")
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    sound = corpus.sound(arguments.work / "sound", arguments.sound)
+    faulty = corpus.faulty(arguments.work / "faulty", sound, arguments.faults, arguments.kinds)
+    found = asyncio.run(judged(sound, arguments, thorough=True))
+    found += asyncio.run(judged(faulty, arguments, thorough=False))
+    ours = sum(report.verdict_class is VerdictClass.INFRASTRUCTURE for _, report in found)
+    by_kind, by_gate = table.kind_rows(found), table.gate_rows(found)
+    table.write(by_kind, arguments.csv / "gates.csv")
+    table.write(by_gate, arguments.csv / "gates-precision.csv")
+    table.show(by_kind)
+    print()
+    table.show(by_gate)
+    print(f"\n{len(found)} tasks judged; {ours} could not be, for reasons of this machine, and are left out above")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""What a reviewer is shown of a released environment, and what became of reviews."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from evolution.errors import EvolutionError
+from evolution.gates.outcomes import shown_safely
+from evolution.gates.scripts import text_of
+from evolution.run_folder import SEEDS_FOLDER, TRANSCRIPTS_FOLDER
+from sandbox.errors import TaskError
+from sandbox.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REVIEWS_FILE = "reviews.jsonl"
+LONGEST_FILE_DIFF = 400
+"""Lines of one file's difference that are shown."""
+
+
+class ReviewError(EvolutionError):
+    """A run cannot be reviewed: it is none, or a file of it is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A person's word on one environment.
+
+    Attributes:
+        task_id: Which.
+        verdict: The word.
+        reason: Why, when rejected.
+        rubric: Id of the rubric that the reason became; "" when it became none.
+    """
+
+    task_id: str
+    verdict: Literal["accepted", "rejected"]
+    reason: str = ""
+    rubric: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """An environment of a release.
+
+    Attributes:
+        entry: Its entry in the manifest.
+        task: The environment.
+        parent: What it was evolved from; `None` where that is not in the run folder any more.
+        transcripts: Files of the conversations it came about in.
+    """
+
+    entry: dict[str, Any]
+    task: Task
+    parent: Task | None
+    transcripts: tuple[Path, ...]
+
+    @property
+    def task_id(self) -> str:
+        """Its id."""
+        return str(self.entry["id"])
+
+
+def released(run: Path) -> Iterator[Released]:
+    """Every released environment of a run, by generation and id.
+
+    Raises:
+        ReviewError: It is no run folder, or a manifest or an environment in it cannot be read.
+    """
+    manifests = sorted(run.glob("releases/generation-*/manifest.json"))
+    if not manifests:
+        raise ReviewError(f"{run}: no release in it; give the folder of a run (its --out)")
+    by_hash: dict[str, Path] = {}
+    for folder in sorted((run / SEEDS_FOLDER).glob("*")):
+        by_hash[_read(folder).content_hash] = folder
+    for manifest in manifests:
+        try:
+            tasks = json.loads(manifest.read_text(encoding="utf-8"))["tasks"]
+        except (OSError, ValueError, KeyError) as error:
+            raise ReviewError(f"{manifest}: cannot be read as a manifest ({error})") from error
+        for entry in tasks:
+            folder = manifest.parent / entry["path"]
+            by_hash[entry["content_hash"]] = folder
+            parent = by_hash.get(entry["parent"])
+            yield Released(
+                entry,
+                _read(folder),
+                _read(parent) if parent is not None else None,
+                tuple(sorted((run / TRANSCRIPTS_FOLDER / entry["id"]).glob("*.jsonl"))),
+            )
+
+
+def reviews(run: Path) -> dict[str, Review]:
+    """What was said so far, the last word on each environment.
+
+    Raises:
+        ReviewError: The file is broken; says where.
+    """
+    file = run / REVIEWS_FILE
+    found: dict[str, Review] = {}
+    if not file.exists():
+        return found
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            review = Review(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise ReviewError(f"{file}:{number}: is no review ({error}); mend or remove the line") from error
+        found[review.task_id] = review
+    return found
+
+
+def record(run: Path, review: Review) -> None:
+    """Adds a review to the run's file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with (run / REVIEWS_FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(review), ensure_ascii=False) + "\n")
+
+
+def difference(parent: Task | None, task: Task) -> str:
+    """The unified difference of two environments, file by file; binary ones by name and size."""
+    if parent is None:
+        return "(its parent is not in the run folder)"
+    before = {file.path: file for file in parent.files}
+    after = {file.path: file for file in task.files}
+    parts: list[str] = []
+    for path in sorted(before.keys() | after.keys()):
+        old, new = before.get(path), after.get(path)
+        if old is not None and new is not None and old.sha256 == new.sha256 and old.executable == new.executable:
+            continue
+        texts = ["" if file is None else text_of(owner, file) for owner, file in ((parent, old), (task, new))]
+        if texts[0] is None or texts[1] is None:
+            sizes = " → ".join("absent" if file is None else f"{file.size} bytes" for file in (old, new))
+            parts.append(f"binary {path}: {sizes}")
+            continue
+        lines = list(
+            difflib.unified_diff(
+                (texts[0] or "").splitlines(),
+                (texts[1] or "").splitlines(),
+                f"parent/{path}" if old else "/dev/null",
+                path if new else "/dev/null",
+                lineterm="",
+            )
+        )
+        more = len(lines) - LONGEST_FILE_DIFF
+        parts += lines[:LONGEST_FILE_DIFF] + ([f"… {more} more lines of {path}"] if more > 0 else [])
+    return shown_safely("\n".join(parts))
+
+
+def tests_text(task: Task) -> str:
+    """The text files of the verifier, one after the other."""
+    from evolution.gates.scripts import tests_of
+
+    parts = []
+    for file in tests_of(task):
+        text = text_of(task, file)
+        parts.append(
+            f"--- {file.path}\n{text}" if text is not None else f"--- {file.path} ({file.size} bytes, no text)"
+        )
+    return shown_safely("\n".join(parts))
+
+
+def transcript_text(files: tuple[Path, ...]) -> str:
+    """The conversations as readable text."""
+    parts = []
+    for file in files:
+        parts.append(f"=== {file.stem}")
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                parts.append(_message(json.loads(line)))
+            except ValueError:
+                parts.append(line)
+    return shown_safely("\n".join(parts)) or "(no transcript is kept)"
+
+
+def _message(entry: dict[str, Any]) -> str:
+    message = entry.get("message", entry)
+    data = message.get("data", message)
+    kind = message.get("type") or message.get("role") or "message"
+    text = data.get("content") if isinstance(data.get("content"), str) else json.dumps(data.get("content"))
+    calls = "".join(
+        f"\n  → {call.get('name')} {json.dumps(call.get('args'), ensure_ascii=False)[:2000]}"
+        for call in data.get("tool_calls") or ()
+    )
+    return f"[{kind}] {text[:6000]}{calls}"
+
+
+def _read(folder: Path) -> Task:
+    try:
+        return Task.read(folder)
+    except TaskError as error:
+        raise ReviewError(f"{folder}: cannot be read: {error}") from error

@@ -1,0 +1,119 @@
+"""Rubrics that people add after reviewing environments: a YAML file for critic and judge that anybody may edit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from evolution.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+HEAD = """\
+# Rubrics that the critic of plans and the judge of environments go by, beside those that are built in.
+# Edit a text, or set `active: false`; `python -m evolution.review` adds to the end and raises `version`.
+"""
+
+
+class Rubric(BaseModel):
+    """One rubric.
+
+    Attributes:
+        id: Stable; in finding codes as `rubric-judge/<id>`.
+        text: What has to hold, in words.
+        reason: What a person said when rejecting an environment.
+        task: Which environment that was.
+        since: The file's version that has it first.
+        added: The day.
+        active: Whether it counts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    text: Annotated[str, Field(min_length=1)]
+    reason: str = ""
+    task: str = ""
+    since: int = 1
+    added: str = ""
+    active: bool = True
+
+
+class Rubrics(BaseModel):
+    """The file.
+
+    Attributes:
+        version: Rises with each change that the program makes.
+        rubrics: In the order they were added.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Annotated[int, Field(ge=0)] = 0
+    rubrics: tuple[Rubric, ...] = ()
+
+    @model_validator(mode="after")
+    def _ids_once(self) -> Self:
+        ids = [rubric.id for rubric in self.rubrics]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"the id {twice[0]!r} comes twice; each rubric needs one of its own")
+        return self
+
+    @property
+    def active(self) -> tuple[Rubric, ...]:
+        """Those that count."""
+        return tuple(rubric for rubric in self.rubrics if rubric.active)
+
+    def with_added(self, text: str, *, reason: str = "", task: str = "") -> Rubrics:
+        """The rubrics with another one, of the next free id."""
+        version = self.version + 1
+        taken = {rubric.id for rubric in self.rubrics}
+        number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"r{n:03d}" not in taken)
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        added = Rubric(id=f"r{number:03d}", text=text, reason=reason, task=task, since=version, added=today)
+        return Rubrics(version=version, rubrics=(*self.rubrics, added))
+
+
+def read_rubrics(path: Path, *, must_exist: bool = False) -> Rubrics:
+    """Reads the file; one that is not there holds none.
+
+    Raises:
+        ConfigError: It cannot be read, or an entry is malformed; or it is not there and `must_exist`.
+    """
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if must_exist:
+            raise ConfigError(
+                f"{path}: there is no such file of rubrics; python -m evolution.review makes one"
+            ) from error
+        return Rubrics()
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read as YAML ({error})") from error
+    try:
+        return Rubrics.model_validate(loaded or {})
+    except ValidationError as error:
+        said = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
+            for problem in error.errors()
+        )
+        raise ConfigError(f"{path}: {said}") from error
+
+
+def write_rubrics(rubrics: Rubrics, path: Path) -> None:
+    """Writes the file whole or not at all.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    document = rubrics.model_dump(mode="json")
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    aside = path.with_name(f".{path.name}.partial")
+    aside.write_text(HEAD + text, encoding="utf-8")
+    aside.replace(path)

@@ -1,0 +1,13 @@
+#!/bin/sh
+# core
+start() {
+    echo starting
+}
+
+stop() {
+    echo stopping
+}
+
+status() {
+    echo unknown
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# core
+start() {
+    logger starting
+}
+
+stop() {
+    echo stopping
+}
+
+status() {
+    echo unknown
+}
