@@ -165,10 +165,12 @@ class Change:
     Attributes:
         path: Absolute, without links in its folders as far as the back end can tell.
         kind: What became of it since the image was built.
+        link: Where it leads, of a symbolic link; "" for what is none; `None` where the back end does not tell.
     """
 
     path: str
     kind: Literal["added", "changed", "removed"]
+    link: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

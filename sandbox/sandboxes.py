@@ -23,7 +23,8 @@ class Sandboxes:
         backend: Makes them.
         concurrency: How many may live at once.
         limits: What each may use where a task says nothing.
-        network: Which network a task's sandbox gets where the caller names none (`sandbox.trial.network`).
+        network: Which network a task's sandbox gets where the caller names none (`sandbox.trial.network`); those of an
+            image or a snapshot get none, as nobody knows what their task asks for.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Sandboxes:
     ) -> None:
         self.backend = backend
         self.limits = limits or Limits()
-        self._network: NetworkChoice = network
+        self.network: NetworkChoice = network
         self._slots = asyncio.Semaphore(concurrency)
 
     async def build(self, task: Task) -> Image:
@@ -67,8 +68,8 @@ class Sandboxes:
                 await asyncio.shield(sandbox.stop())
 
     async def _network_of(self, task: Task) -> Network:
-        if self._network == "none":
+        if self.network == "none":
             return NO_NETWORK
         from sandbox.trial.network import chosen_network
 
-        return chosen_network(task, self._network, await self.backend.capabilities())[0]
+        return chosen_network(task, self.network, await self.backend.capabilities())[0]

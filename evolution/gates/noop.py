@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from evolution.gates.diagnosis import timed_out
 from evolution.gates.outcomes import accepted, account, invalid, listed
 from evolution.gates.trials import fresh_noop
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
@@ -22,13 +25,17 @@ class NoopGate:
     A verifier that gives *no* reward here is at fault: Harbor records an error and no number, so every rollout that
     fails early would be lost to training instead of counting as a failure. That holds for each step up to the one
     whose `min_reward` ends the trial.
-
-    Codes: `noop/passes` (0.5 or more), `noop/not-zero` (the reward is declared binary), `noop/out-of-range`,
-    `noop/no-reward`.
     """
 
     name: Final = "noop"
     stage: Final = 2
+    codes: ClassVar[Mapping[str, str]] = {
+        "timed-out": "after no work the verifier runs until its time is up: it waits for something",
+        "no-reward": "after no work the verifier gives no reward",
+        "out-of-range": "the reward of doing nothing is outside [0, 1]",
+        "passes": "doing nothing earns half the reward or more",
+        "not-zero": "the reward is declared binary, and doing nothing earns some",
+    }
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
         """Judges the candidate; raises what a sandbox raises."""
@@ -40,6 +47,8 @@ class NoopGate:
 def noop_problem(task: Task, result: TrialResult) -> tuple[str, str] | None:
     """What is wrong with the reward of doing nothing: code and evidence; `None` when nothing is."""
     score = result.score
+    if score is None and (stopped := timed_out(result)):
+        return "timed-out", f"after no work at all the verifier has to write 0, and soon: {stopped}\n{account(result)}"
     if score is None:
         return "no-reward", f"after no work at all the verifier gives no reward; it has to write 0\n{account(result)}"
     if not 0 <= score <= 1:

@@ -16,11 +16,11 @@ from sandbox.bubblewrap.layers import OPAQUE
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-Found = list[tuple[str, str]]
+Found = list[tuple[str, str, str]]
 
 
 def changes(body: wire.Body, fds: dict[str, int]) -> None:
-    """Writes `[path, kind]` of every change to the descriptor `out`.
+    """Writes `[path, kind, link target or ""]` of every change to the descriptor `out`.
 
     `body["mounts"]` has a row for each mount point: its path, the written folders, the image's folders, the topmost of
     each first. `body["under"]` are the paths to look at or below.
@@ -75,7 +75,8 @@ class _Walk:
             try:
                 kind = _kind(status, before, hidden=hidden or covers)
                 if kind and self._wanted(below):
-                    self.found.append((below, kind))
+                    is_link = status is not None and stat.S_ISLNK(status.st_mode)
+                    self.found.append((below, kind, _target(name, written) if is_link else ""))
                 if status is not None and stat.S_ISDIR(status.st_mode):
                     was_folder = before is not None and stat.S_ISDIR(before.st_mode)
                     self._folder(below, ours, theirs if was_folder else [], hidden=hidden or covers)
@@ -124,6 +125,16 @@ def _look(name: str, folders: list[int]) -> tuple[os.stat_result | None, bool, l
         if _is_opaque(below[-1]):
             return found, True, below
     return found, False, below
+
+
+def _target(name: str, folders: list[int]) -> str:
+    """Where a link leads: the topmost of that name."""
+    for folder in folders:
+        try:
+            return os.readlink(name, dir_fd=folder)
+        except OSError:  # not in this folder, or it has just changed
+            continue
+    return ""
 
 
 def _is_opaque(folder: int) -> bool:

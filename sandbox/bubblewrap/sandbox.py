@@ -182,6 +182,10 @@ class BubblewrapSandbox:
         self._access = await networks.open(self._network, self.parts.init)
         self._proxies = {} if self._access is None else self._access.env
 
+    async def set_host_name(self, name: str) -> None:
+        """See `sandbox.conditions.Renamable`."""
+        await self._call("rename", name=name)
+
     def busy(self) -> bool:
         """Whether a command runs, or something lives on that one has started."""
         self._drop_ended()
@@ -201,7 +205,7 @@ class BubblewrapSandbox:
 
     async def upload(self, source: Path, target: str) -> None:
         """See `Sandbox.upload`."""
-        await self._call("upload", source=_resolved(source), target=target, max_bytes=_MAX_UPLOAD)
+        await self._call("upload", source=str(source.resolve()), target=target, max_bytes=_MAX_UPLOAD)  # noqa: ASYNC240
 
     async def download(self, source: str, target: Path, *, max_bytes: int = 1 << 30) -> None:
         """See `Sandbox.download`."""
@@ -268,7 +272,7 @@ class BubblewrapSandbox:
             rows = marshal.loads(os.pread(memory, os.fstat(memory).st_size, 0))  # noqa: S302 - our own launcher's
         finally:
             os.close(memory)
-        return tuple(Change(path, kind) for path, kind in rows)
+        return tuple(Change(path, kind, link) for path, kind, link in rows)
 
     async def pack(self, paths: Sequence[str], target: Path, *, max_bytes: int = 1 << 30) -> None:
         """See `Sandbox.pack`."""
@@ -382,10 +386,6 @@ class BubblewrapSandbox:
             raise SandboxLostError(f"sandbox {self._name} has been stopped")
         if not self._alive():
             raise SandboxLostError(f"sandbox {self._name} is gone: its first process was killed from outside")
-
-
-def _resolved(source: Path) -> str:
-    return str(source.resolve())
 
 
 def _open_parent(target: Path) -> int:

@@ -7,9 +7,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from sandbox.docker.compose_yaml import read_yaml
 from sandbox.docker.interpolation import InterpolationError, interpolate
 from sandbox.errors import ImageError, UnsupportedTaskError
 from sandbox.task.phase import resolved_env
@@ -28,17 +28,8 @@ _IGNORED = _SILENT | {"container_name", "logging", "platform", "ports", "pull_po
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads `on`, `no` and their like as words, as YAML 1.2 and Docker do."""
-
-
-_BOOL = "tag:yaml.org,2002:bool"
-_Loader.yaml_implicit_resolvers = {
-    first: [row for row in rows if row[0] != _BOOL] for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(_BOOL, re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+_MOST_BYTES = 1 << 63
+_SHOWN = 200
 
 
 def _seconds(value: object) -> object:
@@ -56,7 +47,10 @@ def _bytes(value: object) -> object:
         if isinstance(value, int) or value is None or value == "":
             return value or None
         raise ValueError('a size as "512m" or "2g"')
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    found = float(match[1]) * _UNITS[match[2].lower()]
+    if found >= _MOST_BYTES:
+        raise ValueError("a size that fits into 64 bits")
+    return int(found)
 
 
 def _argv(value: object) -> object:
@@ -69,7 +63,8 @@ def _list(value: object) -> object:
 
 def _names(value: object) -> object:
     """A list of names as a table of them."""
-    return dict.fromkeys(value) if isinstance(value, list) else value
+    named = isinstance(value, list) and all(isinstance(row, str | int) for row in value)
+    return dict.fromkeys(value) if named and isinstance(value, list) else value
 
 
 def _table(value: object) -> object:
@@ -254,7 +249,10 @@ class Composition(_Part):
             done.append(path.pop())
 
         for name in sorted(self.services, key=lambda name: (name == MAIN, name)):
-            visit(name)
+            try:
+                visit(name)
+            except RecursionError:
+                raise ImageError(f"{COMPOSE_FILE}: services.{name}.depends_on: too long a row of services") from None
         return tuple(done)
 
 
@@ -267,12 +265,13 @@ def read_composition(task: Task) -> Composition:
         UnsupportedTaskError: It wants something that is not handed to tasks (privileges, devices, this machine's
             network or files): names it and its place.
         ImageError: It is no proper compose file.
+        TaskError: It is not UTF-8.
     """
     variables = _harbor_variables(task) | resolved_env(task.config.environment.env)
     try:
-        raw = yaml.load(task.read_text(COMPOSE_FILE), _Loader)  # noqa: S506 - a safe one
-    except yaml.YAMLError as error:
-        raise ImageError(f"{COMPOSE_FILE}: no YAML: {' '.join(str(error).split())}") from error
+        raw = read_yaml(task.read_text(COMPOSE_FILE))
+    except ValueError as error:
+        raise ImageError(f"{COMPOSE_FILE}: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("services", {}), dict):
         raise ImageError(f"{COMPOSE_FILE}: expected a table with services")
     data = _filled(raw, variables, "")
@@ -349,7 +348,9 @@ def _plain(table: object, where: str, harmless: set[str]) -> dict[str, object]:
     if not isinstance(table, dict):
         raise ImageError(f"{COMPOSE_FILE}: {where}: expected a table")
     for name, settings in table.items():
-        for key in sorted(set(settings or ()) - harmless):
+        if settings is not None and not isinstance(settings, dict):
+            raise ImageError(f"{COMPOSE_FILE}: {where}.{name}: expected a table")
+        for key in sorted(map(str, (settings or {}).keys() - harmless)):
             raise UnsupportedTaskError(f"{COMPOSE_FILE}: {where}.{name}.{key}: not available to tasks")
     return table
 
@@ -363,9 +364,11 @@ def _check_volumes(found: Composition) -> None:
 
 def _refusal(error: ValidationError) -> ImageError | UnsupportedTaskError:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part)[:_SHOWN] for part in first["loc"])
+    shown = repr(first["input"])
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     if first["type"] == "extra_forbidden":
-        return UnsupportedTaskError(f"{COMPOSE_FILE}: {where}: not available to tasks; got {first['input']!r}")
+        return UnsupportedTaskError(f"{COMPOSE_FILE}: {where}: not available to tasks; got {shown}")
     told = first["msg"].removeprefix("Value error, ")
     wrong = (
         f"{COMPOSE_FILE}: {where}: expected {told}"
@@ -373,7 +376,7 @@ def _refusal(error: ValidationError) -> ImageError | UnsupportedTaskError:
         else f"{COMPOSE_FILE}: {where}: {told}"
     )
     outside = first["type"] == "value_error" and ("outside" in told or ":ro" in told)
-    return UnsupportedTaskError(wrong) if outside else ImageError(f"{wrong}; got {first['input']!r}")
+    return UnsupportedTaskError(wrong) if outside else ImageError(f"{wrong}; got {shown}")
 
 
 def environment_path(path: str) -> str:

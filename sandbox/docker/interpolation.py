@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATOR = re.compile(r":?[-?+]")
+_PLAIN = re.compile(r"[^$]+")
+_PLAIN_INSIDE = re.compile(r"[^$}]+")
+_MOST_SHOWN = 80
 
 
 class InterpolationError(ValueError):
@@ -26,55 +29,66 @@ def interpolate(text: str, variables: Mapping[str, str]) -> str:
     Raises:
         InterpolationError: A required variable is not set, or a form is not known.
     """
-    value, rest = _until(text, variables, closing=False)
-    assert not rest  # noqa: S101 - without a closing brace to look for, everything is read
+    try:
+        value, _end = _until(text, 0, variables, closing=False)
+    except RecursionError:
+        raise InterpolationError(f"{_shown(text, 0)}: defaults are nested too deeply") from None
     return value
 
 
-def _until(text: str, variables: Mapping[str, str], *, closing: bool) -> tuple[str, str]:
-    """Fills in up to the end, or up to the brace that closes this variable; the value, and what follows the brace."""
+def _until(text: str, at: int, variables: Mapping[str, str], *, closing: bool) -> tuple[str, int]:
+    """Fills in from a place up to the end, or up to the brace that closes this variable.
+
+    Returns:
+        The value, and where what follows (the brace) begins.
+    """
     value: list[str] = []
-    while text:
-        if closing and text[0] == "}":
-            return "".join(value), text[1:]
-        if text[0] != "$":
-            value.append(text[0])
-            text = text[1:]
-        elif text.startswith("$$"):
+    plain = _PLAIN_INSIDE if closing else _PLAIN
+    while at < len(text):
+        if closing and text[at] == "}":
+            return "".join(value), at + 1
+        if match := plain.match(text, at):
+            value.append(match[0])
+            at = match.end()
+        elif text.startswith("$$", at):
             value.append("$")
-            text = text[2:]
-        elif text.startswith("${"):
-            found, text = _braced(text[2:], variables)
+            at += 2
+        elif text.startswith("${", at):
+            found, at = _braced(text, at + 2, variables)
             value.append(found)
         else:
-            match = _NAME.match(text, 1)
+            match = _NAME.match(text, at + 1)
             if match is None:
-                raise InterpolationError(f"{text!r}: a dollar that starts no variable is written $$")
+                raise InterpolationError(f"{_shown(text, at)}: a dollar that starts no variable is written $$")
             value.append(variables.get(match[0], ""))
-            text = text[match.end() :]
+            at = match.end()
     if closing:
         raise InterpolationError("a brace is not closed")
-    return "".join(value), ""
+    return "".join(value), at
 
 
-def _braced(text: str, variables: Mapping[str, str]) -> tuple[str, str]:
-    match = _NAME.match(text)
+def _braced(text: str, at: int, variables: Mapping[str, str]) -> tuple[str, int]:
+    match = _NAME.match(text, at)
     if match is None:
-        raise InterpolationError(f"${{{text}: no name of a variable")
-    name, rest = match[0], text[match.end() :]
+        raise InterpolationError(f"{_shown(text, at - 2)}: no name of a variable")
+    name, end = match[0], match.end()
     found = variables.get(name)
-    if rest.startswith("}"):
-        return found or "", rest[1:]
-    operator = _OPERATOR.match(rest)
+    if text.startswith("}", end):
+        return found or "", end + 1
+    operator = _OPERATOR.match(text, end)
     if operator is None:
-        raise InterpolationError(f"${{{text}: this form of variable is not known")
-    word, rest = _until(rest[operator.end() :], variables, closing=True)
+        raise InterpolationError(f"{_shown(text, at - 2)}: this form of variable is not known")
+    word, end = _until(text, operator.end(), variables, closing=True)
     is_set = bool(found) if operator[0].startswith(":") else found is not None
     match operator[0][-1]:
         case "-":
-            return (found or "") if is_set else word, rest
+            return (found or "") if is_set else word, end
         case "+":
-            return word if is_set else "", rest
+            return word if is_set else "", end
     if not is_set:
         raise InterpolationError(f"the variable {name} is not set" + (f": {word}" if word else ""))
-    return found or "", rest
+    return found or "", end
+
+
+def _shown(text: str, at: int) -> str:
+    return repr(text[at : at + _MOST_SHOWN]) + ("…" if len(text) > at + _MOST_SHOWN else "")

@@ -20,9 +20,9 @@ def changes(before: Mapping[str, Entry], now: Mapping[str, Entry]) -> tuple[Chan
 def _changes(before: Mapping[str, Entry], now: Mapping[str, Entry]) -> Iterator[Change]:
     for path, entry in now.items():
         if path not in before:
-            yield Change(path, "added")
+            yield Change(path, "added", _link(entry))
         elif _differs(before[path], entry):
-            yield Change(path, "changed")
+            yield Change(path, "changed", _link(entry))
     for path in before.keys() - now.keys():
         if path.rpartition("/")[0] in ("", *now) or path.rpartition("/")[0] not in before:
             yield Change(path, "removed")
@@ -33,3 +33,8 @@ def _differs(one: Entry, other: Entry) -> bool:
     if (one.kind, one.mode, one.owner, one.link) != (other.kind, other.mode, other.owner, other.link):
         return True
     return one.kind != "folder" and (one.size, one.modified) != (other.size, other.modified)
+
+
+def _link(entry: Entry) -> str | None:
+    """The service tells where a link leads in the end, not what it says."""
+    return None if entry.kind == "link" else ""

@@ -51,6 +51,7 @@ def read_recipe(task: Task, config_of: Callable[[str], ImageConfig] = _nothing_k
     Raises:
         ImageError: It is wrong: a file to copy is missing, a line cannot be read.
         UnsupportedTaskError: It is right, and more than this can do.
+        TaskError: It is not UTF-8.
     """
     if not task.has(DOCKERFILE):
         raise ImageError(f"{DOCKERFILE}: missing, and task.toml names no [environment] docker_image")

@@ -90,7 +90,7 @@ def json_words(text: str) -> list[str]:
         return []
     try:
         given = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return given if isinstance(given, list) and all(isinstance(word, str) for word in given) else []
 

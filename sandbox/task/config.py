@@ -7,6 +7,7 @@ as Harbor reads them, so that a folder that loads there loads here.
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import unicodedata
 from typing import Annotated, Literal, Self
@@ -24,6 +25,7 @@ _TASK_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*"
 _HOST_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([GMK])\s*", re.IGNORECASE)
 _MEGABYTES = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}
+_MOST_MEGABYTES = 1 << 43  # as bytes they still fit into 64 bits
 _NOT_IN_STEP_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _MOST_STEP_NAME_BYTES = 255
 
@@ -315,7 +317,8 @@ class TaskConfig(ConfigTable):
 def megabytes(size: str) -> int | None:
     """Reads a deprecated size such as "2G" as MiB; `None` when it is none."""
     match = _SIZE.fullmatch(size)
-    return int(float(match[1]) * _MEGABYTES[match[2].upper()]) if match else None
+    found = float(match[1]) * _MEGABYTES[match[2].upper()] if match else math.inf
+    return int(found) if found < _MOST_MEGABYTES else None
 
 
 def is_host(entry: str) -> bool:

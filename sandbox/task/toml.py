@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING, Final
 
@@ -40,20 +41,31 @@ _EXPECTED: Final = {
 }
 _INSTEAD: Final = {"memory": "memory_mb", "storage": "storage_mb", "allow_internet": "network_mode"}
 _SHOWN = 80
+_DEEPEST: Final = 100
+_MOST_BITS: Final = 128
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY: Final = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEPEST},}}+")
 
 
 def parse_toml(content: bytes, *, file: str = CONFIG_FILE) -> dict[str, object]:
     """Reads TOML.
 
     Raises:
-        TaskError: Not UTF-8 (names the byte) or not TOML (names line and column).
+        TaskError: Not UTF-8 (names the byte), not TOML (names line and column), nested more than 100 deep, or with a
+            whole number of more than 128 bits.
     """
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise TaskError(not_utf8(error), file=file) from None
+    # tomllib takes time that is quadratic in the parts of a key.
+    for key in _DEEP_KEY.finditer(text):
+        if text[key.end() : key.end() + _SHOWN].lstrip(" \t")[:1] in ("=", "]"):
+            line = text.count("\n", 0, key.start()) + 1
+            raise TaskError(f"line {line}: a key of more than {_DEEPEST} parts: {_cut(key[0])}", file=file)
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
+        _check_values(data, file)
     except RecursionError:
         raise TaskError("not valid TOML: arrays or tables are nested too deeply", file=file) from None
     except ValueError as error:
@@ -61,6 +73,24 @@ def parse_toml(content: bytes, *, file: str = CONFIG_FILE) -> dict[str, object]:
         end = f"at line {len(lines)}, column {len(lines[-1]) + 1}: end of document"
         # Not every message of the parser has a place: an over-long number comes from int() itself.
         raise TaskError(f"not valid TOML: {str(error).replace('at end of document', end)}", file=file) from None
+    return data
+
+
+def _check_values(data: dict[str, object], file: str) -> None:
+    """Refuses what reads well and breaks whoever copies, shows or computes with it: endless depth, endless numbers."""
+    waiting: list[tuple[tuple[str | int, ...], object]] = [((), data)]
+    while waiting:
+        place, value = waiting.pop()
+        if len(place) > _DEEPEST:
+            first = dotted(place[:3])
+            raise TaskError(f"arrays or tables are nested more than {_DEEPEST} deep", file=file, field=f"{first}…")
+        if isinstance(value, dict):
+            waiting += [((*place, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*place, index), inner) for index, inner in enumerate(value)]
+        elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            message = f"a whole number of {value.bit_length()} bits, more than {_MOST_BITS}: write it as text"
+            raise TaskError(message, file=file, field=dotted(place))
 
 
 def parse_config(content: bytes) -> tuple[TaskConfig, tuple[Finding, ...]]:
@@ -106,7 +136,8 @@ def dotted(place: Sequence[str | int]) -> str:
     """Writes a place in a TOML file as people do: `steps[0].min_reward`."""
     text = ""
     for part in place:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        name = part if isinstance(part, int) else _cut(part)
+        text += f"[{name}]" if isinstance(part, int) else f".{name}" if text else f"{name}"
     return text
 
 
@@ -149,7 +180,7 @@ def _expected(detail: ErrorDetails) -> str:
 def _shown(value: object) -> str:
     """A TOML value as an error message shows it: its kind and as much of it as fits."""
     if isinstance(value, dict):
-        return f"a table with {', '.join(sorted(map(str, value))[:8]) or 'nothing in it'}"
+        return f"a table with {_cut(', '.join(sorted(map(str, value))[:8])) or 'nothing in it'}"
     if isinstance(value, list):
         return f"a list of {len(value)}: {_cut(repr(value))}"
     if isinstance(value, bool):
@@ -166,7 +197,9 @@ def _cut(text: str) -> str:
 def _findings(config: TaskConfig, data: dict[str, object]) -> Iterator[Finding]:
     if config.schema_version not in KNOWN_SCHEMA_VERSIONS:
         known = f"{KNOWN_SCHEMA_VERSIONS[0]} to {KNOWN_SCHEMA_VERSIONS[-1]}"
-        message = f"unknown version {config.schema_version!r}; read as {KNOWN_SCHEMA_VERSIONS[-1]} (known: {known})"
+        message = (
+            f"unknown version {_cut(repr(config.schema_version))}; read as {KNOWN_SCHEMA_VERSIONS[-1]} (known: {known})"
+        )
         yield Finding(CONFIG_FILE, "schema_version", message)
     if "version" in data:
         yield Finding(CONFIG_FILE, "version", "deprecated: write schema_version")
@@ -188,7 +221,9 @@ def _table_findings(model: BaseModel, data: object, place: tuple[str | int, ...]
             unread = "" if isinstance(raw[name], str | bool) else ", and a number here is not read"
             yield Finding(CONFIG_FILE, dotted(here), f"deprecated{unread}: write {_INSTEAD[name]}")
         elif isinstance(raw[name], str) and isinstance(value, int | float):
-            yield Finding(CONFIG_FILE, dotted(here), f"text {raw[name]!r} read as the number {value}: drop the quotes")
+            yield Finding(
+                CONFIG_FILE, dotted(here), f"text {_cut(repr(raw[name]))} read as the number {value}: drop the quotes"
+            )
         elif isinstance(value, BaseModel):
             yield from _table_findings(value, raw[name], here)
         elif isinstance(value, tuple):

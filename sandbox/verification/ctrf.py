@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 MAX_UNITS = 10_000
 MAX_MESSAGE = 500
 """Characters of a unit's message that are kept."""
+_STATUSES = ("passed", "failed", "skipped", "pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,12 @@ def _unit(entry: object) -> Unit | None:
         return None
     message = entry.get("message")
     return Unit(
-        name=name,
-        status=status if isinstance(status, str) else "other",
-        message=message[:MAX_MESSAGE] if isinstance(message, str) else "",
+        name=_text(name),
+        status=status if isinstance(status, str) and status in _STATUSES else "other",
+        message=_text(message[:MAX_MESSAGE]) if isinstance(message, str) else "",
     )
+
+
+def _text(text: str) -> str:
+    """Text that files and logs can hold: half of a surrogate pair, which JSON has escapes for, is replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sandbox.verification import library_rules, python_rules, settings_rules, tool_rules
+from sandbox.verification import library_rules, link_rules, python_rules, settings_rules, tool_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +42,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "reward-file": Kind("a reward or a report was there before the verifier ran, removed", reverted=False),
     "artifact-link": Kind("an artifact that leads out of the artifacts, not carried over", reverted=False),
     "network-narrowed": Kind("the verifier's own environment ran without the network it asks for", reverted=False),
+    "test-link": Kind("a link to the tests, which an output would be compared with", reverted=True),
     "unseen": Kind(
         "this back end cannot tell what the agent changed, or cannot run the verifier without it", reverted=False
     ),
@@ -66,6 +67,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 RULES: Final[tuple[Rule, ...]] = (
+    link_rules.into_tests,
     tool_rules.replaced_folder,
     library_rules.preload,
     library_rules.loader_file,

@@ -10,6 +10,7 @@ from sandbox.errors import TransferError, UnsupportedTaskError
 from sandbox.verification.classify import classify, questions
 from sandbox.verification.folders import lies_at
 from sandbox.verification.leftovers import DEFAULT_PATH, Leftover, Scene
+from sandbox.verification.link_rules import with_links
 from sandbox.verification.tests_folder import work_text
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ async def look(
 
     A back end that cannot tell gives one leftover, `unseen`: the reward stands, and nobody takes it for a checked one.
     """
+    changes = await with_links(sandbox, seen.changes or {})
     scene = Scene(
-        changes=seen.changes or {},
+        changes=changes,
         path=path_folders(sandbox.image),
         workdir=task.config.environment.workdir or sandbox.image.workdir,
         tests=tests.text,

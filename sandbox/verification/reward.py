@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 QUOTED_BYTES = 60
 """How much of an unreadable reward file an error quotes."""
+_MOST_KEYS = 20  # of an ambiguous reward, named in the error
 
 
 class RewardError(Exception):
@@ -80,7 +81,7 @@ class Reward:
             return self.rewards["reward"]
         if len(self.rewards) == 1:
             return next(iter(self.rewards.values()))
-        keys = ", ".join(sorted(self.rewards)) or "no key at all"
+        keys = ", ".join(key[:QUOTED_BYTES] for key in sorted(self.rewards)[:_MOST_KEYS]) or "no key at all"
         raise AmbiguousRewardError(f"the reward has {keys}: write a key `reward`, or a single key")
 
 
@@ -116,7 +117,7 @@ def parse_reward_json(content: bytes) -> Reward:
     """The rewards in `reward.json`: an object of finite numbers (`true` counts as 1).
 
     Raises:
-        RewardParseError: Not JSON, or anything in it that is no finite number.
+        RewardParseError: Not JSON, or anything in it that is no finite number, or a key that is no text.
         RewardScalarError: A bare number.
     """
     try:
@@ -132,7 +133,9 @@ def parse_reward_json(content: bytes) -> Reward:
     for key, item in value.items():
         number = _finite(item)
         if number is None:
-            raise _unparsable("reward.json", f"has no finite number under {key!r}", content)
+            raise _unparsable("reward.json", f"has no finite number under {key[:QUOTED_BYTES]!r}", content)
+        if not _is_text(key):
+            raise _unparsable("reward.json", f"has the key {key[:QUOTED_BYTES]!r}, half of a character", content)
         rewards[key] = number
     return Reward(MappingProxyType(rewards))
 
@@ -146,6 +149,15 @@ def _finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def _is_text(key: str) -> bool:
+    """Whether a key can be written down again: JSON also has escapes for one half of a surrogate pair."""
+    try:
+        key.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unparsable(name: str, what: str, content: bytes) -> RewardParseError:

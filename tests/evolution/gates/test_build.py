@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evolution.gates.build import BuildGate
+from evolution.gates.oracle import OracleGate
 from evolution.gates.panel import judge
 from evolution.verdict import Candidate, VerdictClass
 
@@ -56,3 +57,49 @@ async def test_what_the_back_end_cannot_build_is_not_the_tasks_fault(write, sand
     del compose["environment/Dockerfile"]
     (verdict,) = await judge(Candidate(write(compose)), sandboxes, [BuildGate()])
     assert (verdict.verdict_class, verdict.code) == (VerdictClass.INFRASTRUCTURE, "build/unsupported")
+
+
+@pytest.mark.parametrize("path", ["tests/test.sh", "solution/solve.sh"])
+async def test_a_script_that_bash_cannot_parse(check, seed, path: str) -> None:
+    verdict = await check(BuildGate(), {**seed, path: f"{seed[path]}\nif true; then\n"})
+    assert verdict.code == "build/syntax"
+    assert f"bash cannot parse {path}" in verdict.evidence
+    assert "unexpected end of file" in verdict.evidence
+
+
+@pytest.mark.parametrize("line", ["#!/usr/bin/env no-such-shell", "#!/opt/no-such-shell -e"])
+async def test_a_script_for_an_interpreter_that_is_not_there(check, seed, line: str) -> None:
+    script = seed["solution/solve.sh"].replace("#!/bin/bash", line)
+    verdict = await check(BuildGate(), {**seed, "solution/solve.sh": script})
+    assert verdict.code == "build/no-interpreter"
+    assert "no-such-shell" in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "#!/usr/bin/env python3\nif True:\n    print('not for bash (')\n",
+        "#!/usr/bin/env -S bash -e\necho\n",
+        "shopt -s extglob\nls !(a|b)\n",
+        "echo without a first line\n",
+    ],
+)
+async def test_scripts_that_bash_need_not_parse_or_parses_with_options(check, seed, script: str) -> None:
+    verdict = await check(BuildGate(), {**seed, "solution/solve.sh": script})
+    assert verdict.passed, verdict.evidence
+
+
+async def test_a_program_with_windows_line_ends(write, sandboxes, seed) -> None:
+    task = write({**seed, "tests/judge.py": "#!/usr/bin/env python3\r\nprint(1)\r\n"})
+    (task.root / "tests/judge.py").chmod(0o755)
+    verdict = await BuildGate().check(Candidate(type(task).read(task.root)), sandboxes)
+    assert verdict.code == "build/crlf"
+    assert "tests/judge.py:1" in verdict.evidence
+
+
+async def test_run_bits_do_not_matter(write, sandboxes, seed) -> None:
+    task = write(seed)
+    for path in ("tests/test.sh", "solution/solve.sh"):
+        (task.root / path).chmod(0o644)
+    verdicts = await judge(Candidate(type(task).read(task.root)), sandboxes, [BuildGate(), OracleGate()])
+    assert [verdict.code for verdict in verdicts] == ["", ""]

@@ -46,3 +46,11 @@ async def test_units_that_pass_without_work_are_named(check, seed) -> None:
     verdict = await check(NoopGate(), files)
     assert "test units that pass without any work:\n  paid::rows" in verdict.evidence
     assert "totals::sums" not in verdict.evidence
+
+
+async def test_a_verifier_that_waits_for_work_that_nobody_does(check, seed) -> None:
+    toml = seed["task.toml"].replace("[verifier]\ntimeout_sec = 60", "[verifier]\ntimeout_sec = 0.5")
+    waiting = "#!/bin/bash\nuntil [ -e /app/out/totals.txt ]; do sleep 0.1; done\n"
+    verdict = await check(NoopGate(), {**seed, "task.toml": toml, "tests/test.sh": waiting})
+    assert verdict.code == "noop/timed-out"
+    assert "[verifier] timeout_sec" in verdict.evidence

@@ -71,5 +71,58 @@ async def test_a_solution_that_runs_out_of_time(check, seed) -> None:
     toml = seed["task.toml"].replace("[agent]\ntimeout_sec = 60", "[agent]\ntimeout_sec = 0.5")
     files = {**seed, "task.toml": toml, "solution/solve.sh": "#!/bin/bash\nsleep 60\n"}
     verdict = await check(OracleGate(), files)
-    assert verdict.code == "oracle/below-one"
+    assert verdict.code == "oracle/timed-out"
     assert "[agent] timeout_sec" in verdict.evidence
+
+
+async def test_a_verifier_that_hangs(check, seed) -> None:
+    toml = seed["task.toml"].replace("[verifier]\ntimeout_sec = 60", "[verifier]\ntimeout_sec = 0.5")
+    files = {**seed, "task.toml": toml, "tests/test.sh": "#!/bin/bash\necho waiting for the service\nsleep 60\n"}
+    verdict = await check(OracleGate(), files)
+    assert verdict.code == "oracle/timed-out"
+    assert "[verifier] timeout_sec" in verdict.evidence
+    assert "waiting for the service" in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("no-such-sorter /app/out/paid.csv", "no-such-sorter"),
+        ("sh -c 'no-such-sorter x'", "no-such-sorter"),
+        ("/usr/bin/env no-such-sorter x", "no-such-sorter"),
+        ("python3 -c 'import no_such_module'", "no_such_module (a Python module)"),
+    ],
+)
+async def test_what_the_solution_calls_and_is_not_there_is_named(check, seed, line: str, named: str) -> None:
+    verdict = await check(OracleGate(), {**seed, "solution/solve.sh": f"#!/bin/bash\n{line}\n"})
+    assert verdict.code == "oracle/missing-command"
+    assert f"{named}: not there for the solution" in verdict.evidence
+
+
+async def test_what_the_verifier_calls_and_is_not_there_is_named(check, seed) -> None:
+    script = seed["tests/test.sh"].replace("failed=0\n", "failed=0\nno-such-judge || failed=1\n", 1)
+    verdict = await check(OracleGate(), {**seed, "tests/test.sh": script})
+    assert verdict.code == "oracle/missing-command"
+    assert "no-such-judge: not there for the verifier" in verdict.evidence
+
+
+async def test_a_message_about_a_file_is_no_missing_command(check, seed) -> None:
+    script = "#!/bin/bash\necho 'report.csv: not found'\n"
+    assert (await check(OracleGate(), {**seed, "solution/solve.sh": script})).code == "oracle/below-one"
+
+
+async def test_permissions_in_the_way_with_mode_and_owner(check, seed) -> None:
+    files = {**seed, "solution/helper": "#!/bin/bash\nexit 0\n"}
+    files["solution/solve.sh"] = "#!/bin/bash\nset -e\n/solution/helper\n" + seed["solution/solve.sh"]
+    verdict = await check(OracleGate(), files)
+    assert verdict.code == "oracle/permission-denied"
+    assert "/solution/helper: Permission denied" in verdict.evidence
+    assert "-rw-r--r--" in verdict.evidence
+
+
+async def test_what_the_tests_print_is_shown_beside_failing_units(check, seed) -> None:
+    printing = seed["tests/test.sh"].replace("\nexit 0", "\necho '> customer-1 41'\nexit 0")
+    solution = seed["solution/solve.sh"].replace("| sort", "| sort -r")
+    verdict = await check(OracleGate(), {**seed, "tests/test.sh": printing, "solution/solve.sh": solution})
+    assert verdict.code == "oracle/below-one"
+    assert "> customer-1 41" in verdict.evidence

@@ -13,6 +13,7 @@ from sandbox.protocol import Change
 from sandbox.verification.classify import classify, questions
 from sandbox.verification.kinds import KINDS, RULES
 from sandbox.verification.leftovers import Scene, has_word
+from sandbox.verification.link_rules import leads_into_tests
 
 if TYPE_CHECKING:
     from sandbox.verification.leftovers import Leftover
@@ -269,7 +270,7 @@ def test_it_asks_for_nothing_where_nothing_of_the_kind_changed() -> None:
 def test_every_rule_says_what_it_looks_for_and_every_kind_is_known() -> None:
     assert all(rule.__doc__ for rule in RULES)
     assert all(kind.meaning for kind in KINDS.values())
-    assert all(kind.excuse or name == "bytecode" for name, kind in KINDS.items() if kind.reverted)
+    assert all(kind.excuse or name in {"bytecode", "test-link"} for name, kind in KINDS.items() if kind.reverted)
 
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789_", min_size=3, max_size=12).map(lambda name: f"w{name}w")
@@ -304,3 +305,23 @@ def test_the_order_of_the_changes_decides_nothing(parts: list[tuple[str, str, st
 @given(st.text("ab_-. ", max_size=20), st.text("ab", min_size=1, max_size=3))
 def test_a_word_is_found_where_it_stands_alone(text: str, word: str) -> None:
     assert has_word(text, word) == (word in text.translate(str.maketrans(". ", "\n\n")).split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("target", "leads"),
+    [
+        ("/tests/expected.txt", True),
+        ("../tests/expected.txt", True),
+        ("../var/run/../tests/expected.txt", True),  # textually below /var, but /var/run may be a link itself
+        ("/proc/self/root/tests/expected.txt", True),
+        ("/", True),
+        ("..", True),
+        ("/logs/verifier/reward.txt", True),
+        ("/app/data/question.txt", False),
+        ("question.txt", False),
+        ("../usr/share/tests/x", False),
+        ("/tests2/x", False),
+    ],
+)
+def test_links_that_lead_to_the_tests(target: str, leads: bool) -> None:
+    assert leads_into_tests("/app/answer.txt", target) is leads

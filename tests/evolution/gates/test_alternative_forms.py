@@ -1,0 +1,99 @@
+"""Which respects of form an instruction leaves open, and other forms that hold the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evolution.gates.alternative_variants import RESPECTS, Form, independent, open_respects, rewritten
+from evolution.gates.alternative_wording import is_open
+
+PATH = "/app/out/result.json"
+WRITE = f"Write `{PATH}`, a JSON object with `a` and `b`. "
+
+
+@pytest.mark.parametrize(
+    ("respect", "said"),
+    [
+        ("json-whitespace", "It is indented by two spaces."),
+        ("json-whitespace", "Write compact JSON."),
+        ("json-whitespace", "The JSON stands on one line."),
+        ("json-whitespace", "It has to be exactly as shown."),
+        ("json-whitespace", "The output must be byte-identical for everybody."),
+        ("json-whitespace", "Write canonical JSON."),
+        ("json-key-order", "Keys are sorted."),
+        ("json-key-order", "The keys come in this order."),
+        ("json-key-order", "Fields in alphabetical order."),
+        ("json-key-order", "Write it as `json.dumps(value, sort_keys=True)` does."),
+        ("final-newline", "Files end with a newline."),
+        ("final-newline", "Every line of the output ends with `\\n`."),
+        ("json-escapes", "The output is plain ASCII."),
+        ("number-format", "Figures are rounded to two decimals."),
+        ("final-newline", "Give the SHA-256 of this file as well."),
+    ],
+)
+def test_what_is_said_is_fixed(respect, said: str) -> None:
+    assert is_open(WRITE, PATH, respect)
+    assert not is_open(f"{WRITE}{said}", PATH, respect)
+
+
+@pytest.mark.parametrize(
+    ("respect", "said"),
+    [
+        ("json-key-order", "The order of keys does not matter, the order of lists does."),
+        ("json-whitespace", "\n\n- CSV and text results have every line ended by a single line feed."),
+        ("final-newline", "\n\n- CSV and text results have every line ended by a single line feed."),
+        ("json-whitespace", "It has exactly the keys named above."),
+        ("json-key-order", "The list in `a` is sorted."),
+    ],
+)
+def test_what_is_said_of_something_else_is_open(respect, said: str) -> None:
+    assert is_open(f"{WRITE}{said}", PATH, respect)
+
+
+def test_letter_case_is_open_only_where_hexadecimal_is_said() -> None:
+    assert not is_open("Write the SHA-256 to /app/sum.txt.", "/app/sum.txt", "letter-case")
+    assert is_open("Write the digest in hexadecimal to /app/sum.txt.", "/app/sum.txt", "letter-case")
+    assert not is_open("Write the digest in lower-case hexadecimal to /app/sum.txt.", "/app/sum.txt", "letter-case")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(
+    VALUES,
+    st.sets(st.sampled_from(RESPECTS[:5])),
+    st.sampled_from((0, 1)),
+    st.sampled_from((None, 1, 2)),
+    st.booleans(),
+)
+def test_another_form_holds_the_same(value, respects, way: int, indent, escaped: bool) -> None:
+    content = json.dumps(value, indent=indent, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+    assert json.loads(rewritten(PATH, content, Form(frozenset(respects), way))) == json.loads(content)
+
+
+@pytest.mark.parametrize("content", [b"\xff{}", b'{"a": 1.50}', b'{"a": 1, "a": 2}', b"[1, 2", b'{"a": NaN}'])
+def test_what_another_form_could_lose_stays(content: bytes) -> None:
+    respects = frozenset(RESPECTS[:4])
+    assert all(rewritten(PATH, content, Form(respects, way)) == content for way in (0, 1))
+
+
+def test_text_of_several_lines_keeps_its_last_line_end() -> None:
+    form = Form(frozenset({"final-newline"}))
+    assert rewritten("/a.txt", b"1\n2\n", form) == b"1\n2\n"
+    assert rewritten("/a.txt", b"1\n2", form) == b"1\n2\n"
+    assert rewritten("/a.txt", b"7\n", form) == b"7"
+
+
+def test_a_file_whose_checksum_is_in_another_has_no_free_form() -> None:
+    listed = hashlib.sha256(b"{}").hexdigest().encode()
+    assert list(independent({PATH: b"{}", "/app/sums": listed})) == ["/app/sums"]
+    assert open_respects(WRITE, PATH, b'{"a": 1, "b": 2}') >= {"json-whitespace", "json-key-order", "final-newline"}
