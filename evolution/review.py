@@ -16,6 +16,7 @@ from evolution.gates.outcomes import shown_safely
 from evolution.reviewing import (
     Released,
     Review,
+    check_run,
     difference,
     record,
     released,
@@ -23,7 +24,7 @@ from evolution.reviewing import (
     tests_text,
     transcript_text,
 )
-from evolution.rubrics import read_rubrics, write_rubrics
+from evolution.rubrics import add_rubric, read_rubrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ class Reviewing:
         ask: Callable[[str], str] = input,
         say: Callable[[str], None] = print,
     ) -> None:
-        self._run, self._rubrics, self._rewrite, self._ask, self._say = run, rubrics, rewrite, ask, say
+        self._run, self._rubrics, self._rewrite, self._ask, self._show_text = run, rubrics, rewrite, ask, say
 
     def through(self, *, again: bool = False) -> None:
         """Shows every environment that waits for a review, until all are through or the reviewer quits.
@@ -98,6 +99,10 @@ class Reviewing:
                 return
         accepted = sum(review.verdict == "accepted" for review in reviews(self._run).values())
         self._say(f"\nThrough. {accepted} accepted, {len(reviews(self._run)) - accepted} rejected in all.")
+
+    def _say(self, text: str) -> None:
+        """Shows a text; whatever a model or a task put into it, the terminal obeys nothing of it."""
+        self._show_text(shown_safely(text))
 
     def _decide(self, item: Released) -> bool:
         """Asks until there is a word on it; whether to go on."""
@@ -121,6 +126,11 @@ class Reviewing:
 
     def _reject(self, item: Released) -> bool:
         try:
+            read_rubrics(self._rubrics)
+        except EvolutionError as error:  # somebody is editing it: a reason typed now would be lost
+            self._say(f"{error}\nMend the file first.")
+            return False
+        try:
             reason = self._ask("Why? (empty: not rejected) ").strip()
         except EOFError:
             reason = ""
@@ -135,8 +145,7 @@ class Reviewing:
         text = other or text
         name = ""
         if text != "-":
-            rubrics = read_rubrics(self._rubrics).with_added(text, reason=reason, task=item.task_id)
-            write_rubrics(rubrics, self._rubrics)
+            rubrics = add_rubric(self._rubrics, text, reason=reason, task=item.task_id)
             name = rubrics.rubrics[-1].id
             self._say(f"{name} is in {self._rubrics}, version {rubrics.version}.")
         record(self._run, Review(item.task_id, "rejected", reason, name))
@@ -144,7 +153,7 @@ class Reviewing:
 
     def _show(self, key: str, item: Released) -> bool:
         shown = {
-            "i": lambda: shown_safely(item.task.instruction),
+            "i": lambda: item.task.instruction,
             "d": lambda: difference(item.parent, item.task),
             "t": lambda: tests_text(item.task),
             "c": lambda: transcript_text(item.transcripts),
@@ -180,12 +189,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     arguments = parser().parse_args(argv)
     problem = rooms_problem()
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return WRONG_USE
     try:
+        check_run(arguments.run)
         if arguments.model is None:
             Reviewing(arguments.run, arguments.rubrics).through(again=arguments.again)
             return DONE
@@ -194,7 +206,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with rubric_writing(arguments.run, arguments.model) as rewrite:
             Reviewing(arguments.run, arguments.rubrics, rewrite=rewrite).through(again=arguments.again)
     except EvolutionError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {shown_safely(str(error))}", file=sys.stderr)
+        return WRONG_USE
+    except OSError as error:
+        print(f"error: {error}: what was said before is kept", file=sys.stderr)
         return WRONG_USE
     except (KeyboardInterrupt, asyncio.CancelledError):
         return INTERRUPTED

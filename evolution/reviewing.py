@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 REVIEWS_FILE = "reviews.jsonl"
 LONGEST_FILE_DIFF = 400
 """Lines of one file's difference that are shown."""
+LONGEST_MESSAGE = 6000
+"""Characters of one message of a conversation that are shown."""
+_SHOWN = (
+    "id",
+    "path",
+    "content_hash",
+    "parent",
+    "generation",
+    "axis",
+    "effort",
+    "sequence_before",
+    "sequence_after",
+    "difficulty_before",
+    "difficulty_after",
+    "verdicts",
+)
 
 
 class ReviewError(EvolutionError):
@@ -72,18 +88,11 @@ def released(run: Path) -> Iterator[Released]:
     Raises:
         ReviewError: It is no run folder, or a manifest or an environment in it cannot be read.
     """
-    manifests = sorted(run.glob("releases/generation-*/manifest.json"))
-    if not manifests:
-        raise ReviewError(f"{run}: no release in it; give the folder of a run (its --out)")
     by_hash: dict[str, Path] = {}
     for folder in sorted((run / SEEDS_FOLDER).glob("*")):
         by_hash[_read(folder).content_hash] = folder
-    for manifest in manifests:
-        try:
-            tasks = json.loads(manifest.read_text(encoding="utf-8"))["tasks"]
-        except (OSError, ValueError, KeyError) as error:
-            raise ReviewError(f"{manifest}: cannot be read as a manifest ({error})") from error
-        for entry in tasks:
+    for manifest in check_run(run):
+        for entry in _entries(manifest):
             folder = manifest.parent / entry["path"]
             by_hash[entry["content_hash"]] = folder
             parent = by_hash.get(entry["parent"])
@@ -93,6 +102,29 @@ def released(run: Path) -> Iterator[Released]:
                 _read(parent) if parent is not None else None,
                 tuple(sorted((run / TRANSCRIPTS_FOLDER / entry["id"]).glob("*.jsonl"))),
             )
+
+
+def check_run(run: Path) -> list[Path]:
+    """The manifests of a run's releases, oldest first.
+
+    Raises:
+        ReviewError: There is none.
+    """
+    manifests = sorted(run.glob("releases/generation-*/manifest.json"))
+    if not manifests:
+        raise ReviewError(f"{run}: no release in it; give the folder of a run (its --out)")
+    return manifests
+
+
+def _entries(manifest: Path) -> list[dict[str, Any]]:
+    try:
+        tasks: list[dict[str, Any]] = json.loads(manifest.read_text(encoding="utf-8"))["tasks"]
+        missing = sorted({name for entry in tasks for name in _SHOWN if name not in entry})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReviewError(f"{manifest}: cannot be read as a manifest ({error})") from error
+    if missing:
+        raise ReviewError(f"{manifest}: entries lack {', '.join(missing)}; was it written by another version?")
+    return tasks
 
 
 def reviews(run: Path) -> dict[str, Review]:
@@ -105,7 +137,9 @@ def reviews(run: Path) -> dict[str, Review]:
     found: dict[str, Review] = {}
     if not file.exists():
         return found
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(file.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
             review = Review(**json.loads(line))
         except (ValueError, TypeError) as error:
@@ -121,7 +155,7 @@ def record(run: Path, review: Review) -> None:
         OSError: It cannot be written.
     """
     with (run / REVIEWS_FILE).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(review), ensure_ascii=False) + "\n")
+        file.write(json.dumps(asdict(review)) + "\n")
 
 
 def difference(parent: Task | None, task: Task) -> str:
@@ -172,24 +206,33 @@ def transcript_text(files: tuple[Path, ...]) -> str:
     parts = []
     for file in files:
         parts.append(f"=== {file.stem}")
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        # Not splitlines: a message may hold characters that Python takes for ends of lines, and JSON does not.
+        for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
+            if not line.strip():
+                continue
             try:
-                parts.append(_message(json.loads(line)))
+                entry = json.loads(line)
             except ValueError:
-                parts.append(line)
+                entry = None
+            parts.append(_message(entry) if isinstance(entry, dict) else line)
     return shown_safely("\n".join(parts)) or "(no transcript is kept)"
 
 
 def _message(entry: dict[str, Any]) -> str:
-    message = entry.get("message", entry)
-    data = message.get("data", message)
-    kind = message.get("type") or message.get("role") or "message"
-    text = data.get("content") if isinstance(data.get("content"), str) else json.dumps(data.get("content"))
+    """One line of `agents.transcript.Transcript`."""
+    content = entry.get("content", "")
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    name = f" {entry['name']}" if "name" in entry else ""
     calls = "".join(
-        f"\n  → {call.get('name')} {json.dumps(call.get('args'), ensure_ascii=False)[:2000]}"
-        for call in data.get("tool_calls") or ()
+        f"\n  → {call.get('name')} {_cut(json.dumps(call.get('args'), ensure_ascii=False))}"
+        for call in (*entry.get("tool_calls", ()), *entry.get("invalid_tool_calls", ()))
     )
-    return f"[{kind}] {text[:6000]}{calls}"
+    return f"[{entry.get('type', 'message')}{name}] {_cut(text)}{calls}"
+
+
+def _cut(text: str) -> str:
+    more = len(text) - LONGEST_MESSAGE
+    return text if more <= 0 else f"{text[:LONGEST_MESSAGE]}… ({more} more characters)"
 
 
 def _read(folder: Path) -> Task:

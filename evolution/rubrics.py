@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -18,6 +19,8 @@ HEAD = """\
 # Rubrics that the critic of plans and the judge of environments go by, beside those that are built in.
 # Edit a text, or set `active: false`; `python -m evolution.review` adds to the end and raises `version`.
 """
+_LAYOUT: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 100}
+_VERSION = re.compile(r"^version: *\d+", re.MULTILINE)
 
 
 class Rubric(BaseModel):
@@ -106,14 +109,44 @@ def read_rubrics(path: Path, *, must_exist: bool = False) -> Rubrics:
         raise ConfigError(f"{path}: {said}") from error
 
 
+def add_rubric(path: Path, text: str, *, reason: str = "", task: str = "") -> Rubrics:
+    """Adds a rubric to the file and raises its version; what people wrote into it, comments too, stays as it is.
+
+    Raises:
+        ConfigError: The file is malformed.
+        OSError: It cannot be written.
+    """
+    rubrics = read_rubrics(path).with_added(text, reason=reason, task=task)
+    if path.exists():
+        appended = _appended(path.read_text(encoding="utf-8"), rubrics)
+        if appended is not None:
+            _write_whole(path, appended)
+            return rubrics
+    write_rubrics(rubrics, path)
+    return rubrics
+
+
+def _appended(text: str, wanted: Rubrics) -> str | None:
+    """The text with the last of `wanted` behind it, or `None` where its layout is not the one that is written here."""
+    entry = yaml.safe_dump([wanted.rubrics[-1].model_dump(mode="json")], **_LAYOUT)
+    raised = _VERSION.sub(f"version: {wanted.version}", text, count=1)
+    found = raised.rstrip("\n") + "\n" + entry
+    try:
+        return found if Rubrics.model_validate(yaml.safe_load(found)) == wanted else None
+    except (yaml.YAMLError, ValidationError):
+        return None
+
+
 def write_rubrics(rubrics: Rubrics, path: Path) -> None:
     """Writes the file whole or not at all.
 
     Raises:
         OSError: It cannot be written.
     """
-    document = rubrics.model_dump(mode="json")
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    _write_whole(path, HEAD + yaml.safe_dump(rubrics.model_dump(mode="json"), **_LAYOUT))
+
+
+def _write_whole(path: Path, text: str) -> None:
     aside = path.with_name(f".{path.name}.partial")
-    aside.write_text(HEAD + text, encoding="utf-8")
+    aside.write_text(text, encoding="utf-8")
     aside.replace(path)

@@ -69,6 +69,12 @@ class RunFolder:
         """
         return read_rubrics(self.root / RUBRICS_FILE)
 
+    @property
+    def rubrics_file(self) -> Path | None:
+        """The run's copy of the rubrics; `None` where it goes by none."""
+        file = self.root / RUBRICS_FILE
+        return file if file.exists() else None
+
     def transcripts(self, task_id: str) -> Path:
         """Where the transcripts of a released environment lie."""
         return self.root / TRANSCRIPTS_FOLDER / task_id
@@ -130,16 +136,18 @@ def _locked(root: Path) -> Iterator[None]:
 
 def _prepare(root: Path, config: RunConfig, *, fresh: bool) -> bool:
     """Makes the folder ready; says whether it holds an earlier start's work."""
+    has_copy = not fresh and (root / RUBRICS_FILE).exists()
+    # Before anything is moved; a run that is taken up again goes by its copy, wherever the file is by then.
+    rubrics = None if config.rubrics is None or has_copy else read_rubrics(config.rubrics, must_exist=True)
     if fresh and root.exists():
         _check_is_run_folder(root)
         root.rename(_free_name(root))
     resumed = _check_existing(root, config)
-    rubrics = None if config.rubrics is None else read_rubrics(config.rubrics, must_exist=True)
     root.mkdir(exist_ok=True)
     # The settings come first: whatever else is there, a start that was killed can be taken up again.
     _write_whole(root / CONFIG_FILE, config.to_yaml())
     (root / "releases").mkdir(exist_ok=True)
-    if rubrics is not None and not (root / RUBRICS_FILE).exists():
+    if rubrics is not None:
         write_rubrics(rubrics, root / RUBRICS_FILE)
     return resumed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,7 @@ def _models(group: _ArgumentGroup) -> None:
     group.add_argument("--deviation", type=float, metavar="S", help="least deviation of the rewards (default: 0.1)")
     group.add_argument("--rollouts", type=int, metavar="N", help="rollouts to begin with (default: 4)")
     group.add_argument("--most-rollouts", type=int, metavar="N", help="rollouts near an edge of the band (default: 8)")
+    group.add_argument("--edge", type=float, metavar="D", help="distance from an edge that is near (default: 0.15)")
     group.add_argument("--rubrics", metavar="FILE", help="rubrics that people added (see python -m evolution.review)")
 
 
@@ -118,7 +120,9 @@ def _output(group: _ArgumentGroup) -> None:
                        help="write JUnit XML (default name: junit.xml)")  # fmt: skip
     group.add_argument("--plain", action="store_true", help="plain lines instead of the live table")
     group.add_argument("--quiet", action="store_true", help="nothing on the way")
-    group.add_argument("--codes", action="store_true", help="list all finding codes and end")
+    group.add_argument(
+        "--codes", action="store_true", help="list the finding codes of all gates, or of --gates, and end"
+    )
 
 
 def gate_settings(arguments: dict[str, Any]) -> GateSettings:
@@ -135,8 +139,8 @@ def gate_settings(arguments: dict[str, Any]) -> GateSettings:
         for problem in error.errors():
             name = str(problem["loc"][0]) if problem["loc"] else ""
             flag = f"--{name.replace('_', '-')}: " if name else ""
-            problems.append(f"{flag}{problem['msg'].removeprefix('Value error, ')}, got {problem['input']!r}" if flag
-                            else problem["msg"].removeprefix("Value error, "))  # fmt: skip
+            said = problem["msg"].removeprefix("Value error, ")
+            problems.append(f"{flag}{said}, got {problem['input']!r}" if flag else said)
         raise ConfigError("; ".join(problems)) from error
 
 
@@ -150,28 +154,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return WRONG_USE
-    from evolution.validation import command
-
-    if arguments.get("codes"):
-        print("\n".join(command.code_lines()))
-        return 0
-    if not arguments.get("tasks"):
+    if not arguments.get("codes") and not arguments.get("tasks"):
         make.error("name a task folder, or a folder of them")
     try:
-        settings = gate_settings(arguments)
-        job = command.Job.of(arguments, settings)
-        if not job.models:
-            return command.run(job)
-        from graphs.validation import roles_for
-
-        with roles_for(job) as roles:
-            return command.run(job, roles)
+        return _list_codes(arguments) if arguments.get("codes") else _validate(arguments)
     except EvolutionError as error:
         print(f"error: {error}", file=sys.stderr)
         return WRONG_USE
     except (KeyboardInterrupt, asyncio.CancelledError):
         print("Interrupted; what finished is kept, the same command goes on.", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read has read enough; the interpreter would say so once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+
+
+def _list_codes(arguments: dict[str, Any]) -> int:
+    from evolution.gates.registry import BUILT_IN
+    from evolution.validation.codes import code_lines
+
+    print("\n".join(code_lines(arguments.get("gates", BUILT_IN))))
+    return 0
+
+
+def _validate(arguments: dict[str, Any]) -> int:
+    from evolution.validation.command import run
+    from evolution.validation.job import Job
+
+    job = Job.of(arguments, gate_settings(arguments))
+    if not job.models:
+        return run(job)
+    from graphs.validation import roles_for
+
+    return run(job, roles_for)
 
 
 if __name__ == "__main__":

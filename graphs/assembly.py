@@ -11,11 +11,14 @@ from agents.errors import ModelSpecError
 from agents.model import ModelGateway, check_model
 from agents.roles.critic import Critic
 from agents.roles.evolver import Evolver
+from agents.roles.judge import ModelJudge
 from agents.roles.proposer import Proposer
 from agents.roles.writer import Writer
 from evolution.config import ROLES
 from evolution.errors import ConfigError
+from evolution.gates.errors import GateError
 from evolution.gates.registry import make_gates
+from evolution.gates.roles import Roles
 from evolution.gates.settings import GateSettings
 from evolution.progress import silent
 from evolution.reference import shipped
@@ -28,13 +31,16 @@ from sandbox.errors import SandboxUnavailableError
 from sandbox.sandboxes import Sandboxes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
 
     from evolution.config import RunConfig
+    from evolution.gates.roles import Criterion, Opinion
     from evolution.progress import Listener
     from evolution.run_folder import RunFolder
     from evolution.verdict import Gate
     from sandbox.protocol import SandboxBackend
+    from sandbox.task import Task
 
 SEED_GATES = ("build", "oracle", "noop")
 
@@ -45,7 +51,7 @@ def check(config: RunConfig) -> None:
     Raises:
         EvolutionError: A gate, a model, the back end, a base or the reference distribution cannot be had; says which.
     """
-    _gates(config)
+    _gates(config, Roles(judge=_NobodyYet()), config.rubrics)
     shipped(config.domain)
     try:
         _backend(config)
@@ -101,7 +107,7 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
             (Evolver if config.mode == "loop" else Writer)(
                 gateway, config.model_for("evolver"), dockerfile_run=capabilities.dockerfile_run
             ),
-            _gates(config),
+            _gates(config, Roles(judge=ModelJudge(gateway, config.model_for("judge"))), folder.rubrics_file),
             sandboxes,
             attempts=config.repair_attempts,
             journal=folder.journal,
@@ -120,8 +126,17 @@ async def assemble(folder: RunFolder, *, listen: Listener = silent) -> AsyncIter
         await backend.close()
 
 
-def _gates(config: RunConfig) -> tuple[Gate, ...]:
-    return make_gates(config.gates, GateSettings(reruns=config.reruns))
+def _gates(config: RunConfig, roles: Roles, rubrics: Path | None) -> tuple[Gate, ...]:
+    return make_gates(config.gates, GateSettings(reruns=config.reruns, rubrics=rubrics), roles)
+
+
+class _NobodyYet:
+    """Stands in for the judge while it is only checked that the gates can be made."""
+
+    name = "nobody"
+
+    async def judge(self, task: Task, _: Sequence[Criterion]) -> tuple[Opinion, ...]:
+        raise GateError(f"nobody is there yet to judge {task.name}")
 
 
 def sandbox_slots(config: RunConfig) -> int:

@@ -6,7 +6,10 @@ import asyncio
 import re
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from langchain_core.language_models import BaseChatModel
 
 from agents.budget import Budget, Spend
 from agents.errors import ModelError, ModelSpecError, RoleFailedError
@@ -18,6 +21,7 @@ from agents.roles.terminal import TerminalAgents
 from evolution.errors import ConfigError
 from evolution.gates.roles import Roles
 from evolution.journal import Journal
+from evolution.validation.command import MODELS
 from sandbox.trial.agents import AgentChoiceError, choose_agent
 
 if TYPE_CHECKING:
@@ -27,12 +31,11 @@ if TYPE_CHECKING:
     from agents.roles.terminal import Kind
     from evolution.gates.roles import AgentMaker
     from evolution.reviewing import Released
-    from evolution.validation.command import Job
+    from evolution.validation.job import Job
     from sandbox.trial.agent import Agent
     from sandbox.trial.agents import AgentChoice
 
-JOURNAL = "models.db"
-_CLASS = re.compile(r"^(?:script:.+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")
+_AGENT = re.compile(r"^(?:script:.+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$")
 
 
 class ChosenAgents:
@@ -63,13 +66,13 @@ class ChosenAgents:
 def roles_for(job: Job) -> Iterator[Roles]:
     """Who gives judgement in a validation, for the length of a `with` block.
 
-    Finished model calls are kept in the job's folder, so that a run that was ended pays for none twice.
+    Finished model calls are kept in the job's folder, which is there and locked: a run that was ended pays for none
+    twice; what earlier runs there cost counts against the budget.
 
     Raises:
         ConfigError: A model or an agent cannot be had.
     """
-    job.out.mkdir(parents=True, exist_ok=True)
-    with Journal(job.out / JOURNAL) as journal:
+    with Journal(job.out / MODELS) as journal:
         used = journal.usage()
         spent = Spend(used.calls, used.input_tokens, used.output_tokens, used.cost_usd, used.unpriced_calls)
         gateway = ModelGateway(
@@ -98,10 +101,12 @@ def rubric_writing(run: Path, model: str) -> Iterator[Callable[[str, Released], 
     Raises:
         ConfigError: The model cannot be had.
     """
-    with Journal(run / JOURNAL) as journal:
-        writer = RubricWriter(ModelGateway(journal), _checked("model", model, None))
+    spec = _checked("model", model, None)
+    with Journal(run / MODELS) as journal:
 
         def rewrite(reason: str, item: Released) -> str:
+            # A gateway of its own for each: its locks belong to the event loop that they are first waited for in.
+            writer = RubricWriter(ModelGateway(journal), spec)
             try:
                 return asyncio.run(writer.write(reason, item.task.instruction))
             except (ModelError, RoleFailedError) as error:
@@ -112,14 +117,25 @@ def rubric_writing(run: Path, model: str) -> Iterator[Callable[[str, Released], 
 
 
 def _agents(model: str | None, gateway: ModelGateway, kind: Kind, api_base: str | None) -> AgentMaker | None:
+    """Who acts: an agent of its own where `model` names one, else ours with that model."""
     if model is None:
         return None
-    if _CLASS.fullmatch(model):
-        try:
-            return ChosenAgents(choose_agent(model))
-        except AgentChoiceError as error:
-            raise ConfigError(f"--{kind} {model}: {error}") from error
+    if not _AGENT.fullmatch(model):
+        return TerminalAgents(gateway, _checked(kind, model, api_base), kind=kind)
+    try:
+        chosen = choose_agent(model)
+        if model.startswith("script:") or _is_agent(model):
+            return ChosenAgents(chosen)
+    except AgentChoiceError as error:
+        raise ConfigError(f"--{kind}: {str(error).removeprefix('--agent ')}") from error
     return TerminalAgents(gateway, _checked(kind, model, api_base), kind=kind)
+
+
+def _is_agent(reference: str) -> bool:
+    """Whether `module:attribute` is a class that acts by itself; a chat model, or what makes one, thinks for ours."""
+    module, _, attribute = reference.partition(":")
+    found = getattr(import_module(module), attribute)
+    return isinstance(found, type) and (hasattr(found, "act") or not issubclass(found, BaseChatModel))
 
 
 def _checked(role: str, model: str, api_base: str | None) -> str:

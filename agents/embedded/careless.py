@@ -30,6 +30,15 @@ def with_slip(wanted: Mapping[str, FileContent], options: Options, seed: int) ->
     return mistake.files if mistake is not None else wanted
 
 
+def with_slip_within(
+    wanted: Mapping[str, FileContent], rewritten: frozenset[str], options: Options, seed: int
+) -> Mapping[str, FileContent]:
+    """A repair as it is really written: a mistake counts when it spoils nothing but files that are rewritten or new."""
+    again = with_slip(wanted, options, seed)
+    spoilt = {path for path in wanted if again.get(path) != wanted[path]}
+    return again if spoilt <= rewritten else wanted
+
+
 def repairs(
     wanted: Mapping[str, FileContent],
     folder: Mapping[str, bytes],
@@ -51,6 +60,11 @@ def repairs(
     """
     missing = {path: b"" for path in wanted if path not in folder}
     looked_at = suspects(findings, {**folder, **missing})
-    again = with_slip(wanted, options, seed)
-    written = {path: again.get(path, wanted[path]) for path in sorted(wrong) if path in looked_at}
-    return Repair(written, tuple(sorted(path for path in folder if path not in wanted and path in looked_at)))
+    rewritten = frozenset(wrong) & looked_at
+    stale = {path for path in folder if path not in wanted and path in looked_at}
+    if not rewritten and not stale:
+        return Repair({})
+    again = with_slip_within(wanted, rewritten, options, seed)
+    written = {path: again[path] for path in sorted(again) if path in rewritten or path not in wanted}
+    gone = {path for path in rewritten if path not in again} & folder.keys()
+    return Repair(written, tuple(sorted((stale - again.keys()) | gone)))

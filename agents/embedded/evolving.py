@@ -24,8 +24,6 @@ from evolution.randomness import derive_seed
 from evolution.sequence import Sequence as Steps
 
 TOML: Final = "task.toml"
-
-
 MOST_ROUNDS: Final = 3
 """Times the author tries its draft out and repairs it before it hands it in as it is."""
 
@@ -97,9 +95,10 @@ def rewrite_carelessly(
             break
         wrong = yield from differing(after)
         there = yield from listing()
-        known = yield from texts([path for path in (*wrong, *there) if path in there and path not in after])
-        folder = {path: known.get(path, "").encode() or after[path].content for path in there if path in after}
-        folder |= {path: text.encode() for path, text in known.items()}
+        # Only what is not as it should be has to be read; of the rest the author knows what it wrote.
+        own = [path for path in there if path in wrong or path not in after]
+        read = yield from texts(own)
+        folder = {path: read.get(path, "").encode() if path in own else after[path].content for path in there}
         repair_seed = derive_seed(request_seed, "repair", round_)
         repair = repairs(after, folder, wrong, findings, options=options, seed=repair_seed)
         yield from write_all(sorted(repair.written), repair.written)

@@ -17,7 +17,8 @@ class Options:
     """How the author works.
 
     Attributes:
-        faults: The share of its drafts, and of its repairs, that it makes a mistake in; from 0 to 1.
+        faults: The share of its drafts that it makes a mistake in, from 0 to 1; it makes one as often in a repair, but
+            there it counts only when all that it spoils is rewritten anyway.
     """
 
     faults: float = 0.0

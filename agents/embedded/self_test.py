@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from agents.embedded.diagnosis import Finding
@@ -10,6 +11,8 @@ from agents.embedded.tools import Part, Ran, runs
 
 LIMIT: Final = 240
 _LONGEST: Final = 4000
+_GATES: Final[Mapping[str, str]] = {"noop": "noop", "oracle": "oracle", "oracle-again": "rerun"}
+_MOST_FOR_NOTHING: Final = 0.5
 
 
 def self_test() -> Part[tuple[Finding, ...]]:
@@ -27,8 +30,16 @@ def findings_of(answer: Ran) -> list[Finding]:
     for block in blocks:
         head, _, said = block.partition("\n")
         name, _, reward = head.partition(" ")
-        is_good = reward == "1" if name.startswith("oracle") else reward not in ("", "1")
-        if not is_good:
-            gate = "oracle" if name == "oracle" else "noop" if name == "noop" else "rerun"
-            found.append(Finding(f"{gate}/self-test", f"reward {reward or 'none'}\n{said[-_LONGEST:]}"))
+        if name not in _GATES:  # a script printed a line of this kind itself
+            continue
+        if not _is_as_wanted(name, reward):
+            found.append(Finding(f"{_GATES[name]}/self-test", f"reward {reward or 'none'}\n{said[-_LONGEST:]}"))
     return found
+
+
+def _is_as_wanted(run: str, reward: str) -> bool:
+    try:
+        value = float(reward)
+    except ValueError:
+        return False
+    return 0 <= value < _MOST_FOR_NOTHING if run == "noop" else value == 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from dataclasses import dataclass
 from typing import Final
 
 OPENING: Final = '<file path="'
 _SHOWN: Final = re.compile(
-    r'^<file path="(?P<path>[^"\n]+)"(?: bytes="\d+" sha256="(?P<sha256>[0-9a-f]{64})")?(?P<bit> executable="true")?'
-    r"(?: />$|>\n(?P<text>.*?)</file>$)",
+    r'^<file path="(?P<path>[^"\n]+)"(?P<short> bytes="\d+"(?: sha256="(?P<sha256>[0-9a-f]{64})")?)?'
+    r'(?P<bit> executable="true")?(?(short) />$|>\n(?P<text>.*?)</file>$)',
     re.MULTILINE | re.DOTALL,
 )
 
@@ -20,8 +21,8 @@ class ShownFile:
     """One file of the prompt.
 
     Attributes:
-        text: Its text; `None` for one that is shown by its digest.
-        sha256: Of its bytes.
+        text: Its text; `None` for one that is not shown in full.
+        sha256: Of its bytes; "" where the prompt gives its size alone.
         executable: Whether it has its run bit.
     """
 
@@ -35,6 +36,8 @@ def shown_files(message: str) -> dict[str, ShownFile]:
     found = {}
     for match in _SHOWN.finditer(message):
         text = match["text"]
-        digest = match["sha256"] or hashlib.sha256((text or "").encode("utf-8", "replace")).hexdigest()
-        found[match["path"]] = ShownFile(text, digest, match["bit"] is not None)
+        digest = match["sha256"] or ""
+        if text is not None:
+            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        found[html.unescape(match["path"])] = ShownFile(text, digest, executable=match["bit"] is not None)
     return found

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from agents.errors import ModelError, RoleFailedError
 from agents.prompts import prompt
+from agents.roles.conversation_key import conversation_key
 from agents.roles.session import RoleSession, SessionLimits, Submission
 from agents.tools import Arguments, reading_tools
 from agents.workspace import FolderWorkspace
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sandbox.task import Task
 
 ROLE = "author"
-LIMITS = SessionLimits(turns=30, submissions=2)
+LIMITS = SessionLimits(turns=30)
 
 
 class WrittenSolution(Arguments):
@@ -65,15 +66,23 @@ class ModelAuthor:
 
         def accept(given: SubmitSolutions) -> tuple[Alternative, ...]:
             names = [solution.name for solution in given.solutions]
-            if len(names) != len(set(names)):
-                raise ValueError("two solutions have the same name")
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"two solutions are called {twice}: give each a name of its own")
             return tuple(Alternative(solution.name, solution.script) for solution in given.solutions[:count])
 
+        system = prompt(__package__, "alternatives.system.md")
+        assignment = prompt(__package__, "alternatives.assignment.md", task=task.name, count=str(count))
+        call = conversation_key(ROLE, self.name, task.content_hash, system, assignment)
+        try:
+            model = self._gateway.chat(self._model, role=ROLE, call=call, seed=0)
+        except ModelError as error:
+            raise GateError(f"the author {self.name} cannot be had: {error}") from error
         session = RoleSession(
-            self._gateway.chat(self._model, role=ROLE, call=f"{ROLE}/{task.content_hash[:16]}", seed=0),
+            model,
             role=ROLE,
-            system=prompt(__package__, "alternatives.system.md"),
-            assignment=f"Write {count} alternative solution(s) of the task `{task.name}`.",
+            system=system,
+            assignment=assignment,
             tools=reading_tools(FolderWorkspace(task.root)),
             submission=Submission("submit_solutions", "Hands in the solutions.", SubmitSolutions, accept),
             limits=self._limits,

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from agents.errors import ModelError, RoleFailedError
 from agents.prompts import prompt
+from agents.roles.conversation_key import conversation_key
 from agents.roles.session import RoleSession, SessionLimits, Submission
 from agents.tools import Arguments, reading_tools
 from agents.workspace import FolderWorkspace
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sandbox.task import Task
 
 ROLE = "judge"
-LIMITS = SessionLimits(turns=30, submissions=2)
+LIMITS = SessionLimits(turns=30)
 
 
 class GivenOpinion(Arguments):
@@ -66,22 +67,32 @@ class ModelJudge:
 
         def accept(given: SubmitOpinions) -> tuple[Opinion, ...]:
             ids = [opinion.criterion for opinion in given.opinions]
-            missing, unknown = sorted(set(wanted) - set(ids)), sorted(set(ids) - set(wanted))
-            if missing or unknown or len(ids) != len(set(ids)):
-                raise ValueError(
-                    f"one opinion for each criterion: missing {missing}, unknown {unknown}, given {len(ids)}"
-                )
+            wrong = {
+                "missing": [name for name in wanted if name not in ids],
+                "no criterion": [name for name in dict.fromkeys(ids) if name not in wanted],
+                "given more than once": [name for name in wanted if ids.count(name) > 1],
+            }
+            said = "; ".join(f"{what}: {', '.join(names)}" for what, names in wrong.items() if names)
+            if said:
+                raise ValueError(f"exactly one opinion for each criterion, please ({said})")
             unsaid = [o.criterion for o in given.opinions if not o.holds and not o.reason.strip()]
             if unsaid:
                 raise ValueError(f"{', '.join(unsaid)}: say why it does not hold, with file and line")
             return tuple(Opinion(o.criterion, o.holds, o.reason) for o in given.opinions)
 
         listed = "\n".join(f"- `{criterion.id}`: {' '.join(criterion.text.split())}" for criterion in criteria)
+        system = prompt(__package__, "judge.system.md")
+        assignment = prompt(__package__, "judge.assignment.md", task=task.name, criteria=listed)
+        call = conversation_key(ROLE, self.name, task.content_hash, system, assignment)
+        try:
+            model = self._gateway.chat(self._model, role=ROLE, call=call, seed=0)
+        except ModelError as error:
+            raise GateError(f"the judge {self.name} cannot be had: {error}") from error
         session = RoleSession(
-            self._gateway.chat(self._model, role=ROLE, call=f"{ROLE}/{task.content_hash[:16]}", seed=0),
+            model,
             role=ROLE,
-            system=prompt(__package__, "judge.system.md"),
-            assignment=prompt(__package__, "judge.assignment.md", task=task.name, criteria=listed),
+            system=system,
+            assignment=assignment,
             tools=reading_tools(FolderWorkspace(task.root)),
             submission=Submission("submit_opinions", "Hands in the opinions.", SubmitOpinions, accept),
             limits=self._limits,

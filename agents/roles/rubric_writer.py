@@ -44,7 +44,8 @@ class RubricWriter:
             RoleFailedError: It handed in nothing usable.
             ModelError: The model could not be had.
         """
-        digest = hashlib.sha256(f"{reason}\0{instruction}".encode()).hexdigest()[:16]
+        about = f"{self._model if isinstance(self._model, str) else ''}\0{reason}\0{instruction}"
+        digest = hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:16]
         session = RoleSession(
             self._gateway.chat(self._model, role=ROLE, call=f"{ROLE}/{digest}", seed=0),
             role=ROLE,

@@ -15,8 +15,11 @@ from pydantic import Field
 from agents.errors import ModelError
 from agents.excerpt import excerpt, visible
 from agents.prompts import prompt
+from agents.roles.conversation_key import conversation_key
 from agents.roles.session import RoleSession, SessionLimits, Submission
+from agents.roles.tool_calls import read_calls
 from agents.tools import LONGEST_COMMAND, OUTPUT_LIMIT, Arguments
+from evolution.errors import JournalError
 from sandbox.trial.agent import AgentUnavailableError, Observation, ToolCall, Turn, Usage
 
 if TYPE_CHECKING:
@@ -76,17 +79,27 @@ class TerminalAgents:
         """One step of a task.
 
         Raises:
-            AgentUnavailableError: The model could not be had.
+            AgentUnavailableError: The model could not be had, or its answer not be kept.
             RoleFailedError: A limit was met; what was done until then counts.
         """
-        call = f"{self._kind}/{agent.seed}/{context.step}"
         recorder = TurnRecorder(context)
-        told = f"\n\n---\n\nA hint, which other solvers do not get:\n\n{agent.hint}" if agent.hint else ""
+        system = prompt(__package__, f"{self._kind}.system.md")
+        hint = f"\n\n{prompt(__package__, 'solver.hint.md', hint=agent.hint)}" if agent.hint else ""
+        assignment = prompt(__package__, "solver.assignment.md", instruction=instruction, hint=hint)
+        # The image, too: tasks of one instruction may differ in what they are about.
+        image = f"{sandbox.image.reference} {sandbox.image.workdir} {sorted(sandbox.image.env.items())}"
+        start = (self.name, str(agent.seed), image, context.step, system, assignment)
+        try:
+            model = self._gateway.chat(
+                self._model, role=self._kind, call=conversation_key(self._kind, *start), seed=agent.seed
+            )
+        except ModelError as error:
+            raise AgentUnavailableError(str(error)) from error
         session = RoleSession(
-            self._gateway.chat(self._model, role=self._kind, call=call, seed=agent.seed),
+            model,
             role=self._kind,
-            system=prompt(__package__, f"{self._kind}.system.md"),
-            assignment=prompt(__package__, "solver.assignment.md", instruction=instruction, hint=told),
+            system=system,
+            assignment=assignment,
             tools=[_run_tool(sandbox)],
             submission=Submission("submit", "Says that the work is done, and ends it.", SubmitWork, _summary),
             limits=self._limits,
@@ -94,7 +107,7 @@ class TerminalAgents:
         )
         try:
             await session.run()
-        except ModelError as error:
+        except (ModelError, JournalError) as error:
             raise AgentUnavailableError(str(error)) from error
         finally:
             recorder.finish()
@@ -131,18 +144,22 @@ class TurnRecorder:
     def __init__(self, context: AgentContext) -> None:
         self._context = context
         self._turn: Turn | None = None
+        self._number = 0
 
     def heard(self, message: BaseMessage) -> None:
         """Takes the next message."""
         if isinstance(message, AIMessage):
             self.finish()
+            self._number += 1
+            # As the conversation reads them: calls without an id get one, calls that cannot be read are among them.
+            calls: dict[str, ToolCall] = {}
+            for call in read_calls(message, self._number):
+                calls.setdefault(call.id, ToolCall(call.id, call.name, call.args))
             self._turn = Turn(
                 "agent",
                 message=str(message.text),
-                calls=tuple(
-                    ToolCall(call["id"] or f"call-{number}", call["name"], call["args"])
-                    for number, call in enumerate(message.tool_calls)
-                ),
+                reasoning=str(message.additional_kwargs.get("reasoning_content") or ""),
+                calls=tuple(calls.values()),
                 usage=_usage(message),
             )
         elif isinstance(message, ToolMessage) and self._turn is not None:
@@ -160,7 +177,7 @@ class TurnRecorder:
 def _run_tool(sandbox: AgentSandbox) -> BaseTool:
     async def run(command: str, timeout: int = 120) -> str:
         ran = await sandbox.exec(["bash", "-c", command], timeout=timeout)
-        ending = f"timed out after {timeout} s, killed" if ran.timed_out else f"exit code: {ran.exit_code}"
+        ending = f"timed out after {ran.seconds:.0f} s, killed" if ran.timed_out else f"exit code: {ran.exit_code}"
         parts = [ending]
         for name, text in (("stdout", ran.text), ("stderr", ran.error_text)):
             if text:

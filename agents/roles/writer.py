@@ -7,7 +7,8 @@ It is what *AutoEnvScaling* compares the loop with: `prompt`, and with findings 
 from __future__ import annotations
 
 import base64
-import binascii
+from collections import Counter
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -44,10 +45,7 @@ class WrittenFile(Arguments):
     @field_validator("path")
     @classmethod
     def _inside(cls, path: str) -> str:
-        try:
-            return str(relative_path(path))
-        except WorkspaceError as error:
-            raise ValueError(str(error)) from error
+        return _inside(path)
 
     def data(self) -> bytes:
         """Its bytes.
@@ -55,11 +53,13 @@ class WrittenFile(Arguments):
         Raises:
             ValueError: `content` is not what `encoding` says.
         """
-        if self.encoding == "utf-8":
-            return self.content.encode("utf-8")
         try:
-            return base64.b64decode(self.content, validate=True)
-        except binascii.Error as error:
+            if self.encoding == "utf-8":
+                return self.content.encode("utf-8")
+            return base64.b64decode("".join(self.content.split()), validate=True)
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{self.path}: `content` holds half a character ({error.reason})") from error
+        except ValueError as error:  # binascii.Error is one
             raise ValueError(f"{self.path}: `content` is not base64 ({error})") from error
 
 
@@ -69,6 +69,11 @@ class SubmitFiles(Arguments):
     files: Annotated[list[WrittenFile], Field(description="every new or changed file, whole")] = []  # noqa: RUF012 - pydantic copies defaults
     removed: Annotated[list[str], Field(description="paths of files that are to go")] = []  # noqa: RUF012
     summary: Annotated[str, Field(min_length=1, description="what is changed, and why it holds")]
+
+    @field_validator("removed")
+    @classmethod
+    def _all_inside(cls, removed: list[str]) -> list[str]:
+        return [_inside(path) for path in removed]
 
 
 class Writer:
@@ -108,7 +113,7 @@ class Writer:
             model,
             role=ROLE,
             system=prompt(__package__, "writer.system.md", **rules_of(dockerfile_run=self._dockerfile_run)),
-            assignment=_assignment(request, await folder_text(workspace)),
+            assignment=_assignment(request, await _shown(workspace)),
             tools=[],
             submission=Submission("submit_files", "Hands in the files and ends your work.", SubmitFiles, _checked),
             limits=self._limits,
@@ -117,21 +122,47 @@ class Writer:
         )
         handed = await session.run()
         try:
-            for file in handed.files:
-                await workspace.write(file.path, file.data(), executable=file.executable)
+            # First what goes: a folder may take the place of a file.
             for path in handed.removed:
                 await workspace.remove(path)
+            for file in handed.files:
+                await workspace.write(file.path, file.data(), executable=file.executable)
         except WorkspaceError as error:
             raise RoleFailedError(ROLE, f"what it handed in cannot be written: {error}", turns=1) from error
         return handed.summary
 
 
+async def _shown(workspace: SandboxWorkspace) -> str:
+    try:
+        return await folder_text(workspace)
+    except WorkspaceError as error:
+        raise RoleFailedError(ROLE, f"the folder cannot be shown to it: {error}", turns=0) from error
+
+
+def _inside(path: str) -> str:
+    """The path relative to the task folder, in its shortest spelling."""
+    try:
+        found = relative_path(path.removeprefix(f"{WORKSPACE}/"))
+    except WorkspaceError as error:
+        raise ValueError(str(error)) from error
+    if found == PurePosixPath("."):
+        raise ValueError(f"{path!r}: name a file in the task folder, not the folder itself")
+    return str(found)
+
+
 def _checked(given: SubmitFiles) -> SubmitFiles:
     for file in given.files:
         file.data()
-    twice = sorted({file.path for file in given.files if [each.path for each in given.files].count(file.path) > 1})
+    paths = Counter(file.path for file in given.files)
+    twice = sorted(path for path, count in paths.items() if count > 1)
     if twice:
         raise ValueError(f"{', '.join(twice)}: handed in twice; give each file once, whole")
+    both = sorted(paths.keys() & set(given.removed))
+    if both:
+        raise ValueError(f"{', '.join(both)}: both handed in and removed; do one of the two")
+    below = sorted(f"{path} (below {up})" for path in paths for up in PurePosixPath(path).parents if str(up) in paths)
+    if below:
+        raise ValueError(f"{', '.join(below)}: a path cannot be a file and a folder at once")
     return given
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from evolution.gates.errors import GateError
 from evolution.gates.outcomes import accepted, account, infrastructure, invalid, miscalibrated, repeatable
@@ -13,10 +14,12 @@ from evolution.gates.settings import GateSettings
 from evolution.gates.trials import together
 from evolution.randomness import derive_seed
 from sandbox.trial.agents import AgentChoice
-from sandbox.trial.result import INFRASTRUCTURE
+from sandbox.trial.result import AGENT_UNAVAILABLE
 from sandbox.trial.running import Trials
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evolution.gates.roles import AgentMaker, Roles
     from evolution.verdict import Candidate, Verdict
     from sandbox.sandboxes import Sandboxes
@@ -26,6 +29,53 @@ if TYPE_CHECKING:
 MOST_HINT: Final = 8000
 """Characters of the reference solution that the diagnostic rollout is told."""
 _ROUNDING: Final = 1e-9
+Outcome = Literal["calibrated", "too-easy", "too-hard", "no-variance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """What some rollouts earned, held against the band.
+
+    Attributes:
+        values: A reward for each rollout; at least one.
+        settings: Band, deviation, and what is near an edge.
+    """
+
+    values: tuple[float, ...]
+    settings: GateSettings
+
+    @property
+    def mean(self) -> float:
+        """r̄."""
+        return fmean(self.values)
+
+    @property
+    def deviation(self) -> float:
+        """Population standard deviation."""
+        return pstdev(self.values)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What they say of the task; the ends of the band belong to it."""
+        low, high = self.settings.band
+        if self.mean < low - _ROUNDING:
+            return "too-hard"
+        if self.mean > high + _ROUNDING:
+            return "too-easy"
+        return "no-variance" if self.deviation < self.settings.deviation - _ROUNDING else "calibrated"
+
+    def told(self, solver: str) -> str:
+        """The figures in words."""
+        (low, high), least = self.settings.band, self.settings.deviation
+        return (
+            f"{solver}: mean reward {self.mean:.3f}, standard deviation {self.deviation:.3f} over "
+            f"{len(self.values)} rollouts ({', '.join(f'{reward:g}' for reward in self.values)}); "
+            f"expected {low:g} to {high:g}, and a deviation of at least {least:g}"
+        )
+
+    def measured(self) -> dict[str, float]:
+        """The figures by name."""
+        return {"mean": self.mean, "deviation": self.deviation, "rollouts": float(len(self.values))}
 
 
 class CalibrationGate:
@@ -33,6 +83,9 @@ class CalibrationGate:
 
     Accepted when low ≤ r̄ ≤ high and the population standard deviation of the rewards is at least `deviation`. Below the
     band one more rollout is told the reference solution, which tells a hard task from one that nobody can solve.
+
+    A rollout that our own parts or the solver's provider kept from its end says nothing of the task: no verdict on
+    difficulty is made with one missing.
 
     Args:
         solver: Who tries.
@@ -75,57 +128,51 @@ class CalibrationGate:
             refused = self._without_reward(results)
             if refused is not None:
                 return refused
-            rewards = [result.score for result in results if result.score is not None]
-            if not is_near(fmean(rewards), settings):
+            rewards = Rewards(tuple(result.score for result in results if result.score is not None), settings)
+            if not is_near(rewards.mean, settings):
                 break
-        measured = {"mean": fmean(rewards), "deviation": pstdev(rewards), "rollouts": float(len(rewards))}
-        said = (
-            f"{self._solver.name}: mean reward {measured['mean']:.3f}, standard deviation {measured['deviation']:.3f} "
-            f"over {len(rewards)} rollouts ({', '.join(f'{reward:g}' for reward in rewards)}); "
-            f"expected {settings.band[0]:g} to {settings.band[1]:g}, and a deviation of at least {settings.deviation:g}"
-        )
-        if measured["mean"] < settings.band[0] - _ROUNDING:
-            return await self._diagnosed(task, sandboxes, said, measured)
-        if measured["mean"] > settings.band[1] + _ROUNDING:
-            return miscalibrated(self.name, "too-easy", said, measured)
-        if measured["deviation"] < settings.deviation - _ROUNDING:
-            return miscalibrated(self.name, "no-variance", said, measured)
-        return accepted(self.name, measured)
+        if rewards.outcome == "calibrated":
+            return accepted(self.name, rewards.measured())
+        if rewards.outcome == "too-hard":
+            return await self._diagnosed(task, sandboxes, rewards)
+        return miscalibrated(self.name, rewards.outcome, rewards.told(self._solver.name), rewards.measured())
 
-    async def _diagnosed(self, task: Task, sandboxes: Sandboxes, said: str, measured: dict[str, float]) -> Verdict:
+    async def _diagnosed(self, task: Task, sandboxes: Sandboxes, rewards: Rewards) -> Verdict:
+        """Why the mean is below the band, by a rollout that knows how it is done."""
         hinted = await self._rollout(task, sandboxes, self._settings.most_rollouts, hint=hint_of(task))
-        score = hinted.score
-        if score is None:
-            return miscalibrated(
-                self.name, "too-hard", f"{said}\nthe hinted rollout has no reward: {hinted.error}", measured
-            )
-        measured = {**measured, "hinted": score}
-        if score <= measured["mean"]:
+        refused = self._without_reward([hinted])
+        if refused is not None:
+            return refused
+        score = hinted.score or 0.0
+        what, note = "too-hard", f"told the reference solution it earned {score:g}: the task is hard, not impossible"
+        if score <= rewards.mean:
+            what = "not-solved-with-hints"
             note = f"told the reference solution it earned {score:g}: look whether the task can be solved as it is told"
-            return miscalibrated(self.name, "not-solved-with-hints", f"{said}\n{note}\n{account(hinted)}", measured)
-        return miscalibrated(
-            self.name, "too-hard", f"{said}\ntold the reference solution it earned {score:g}", measured
-        )
+            note = f"{note}\n{account(hinted)}"
+        measured = {**rewards.measured(), "hinted": score}
+        return miscalibrated(self.name, what, f"{rewards.told(self._solver.name)}\n{note}", measured)
 
     async def _rollout(self, task: Task, sandboxes: Sandboxes, number: int, hint: str = "") -> TrialResult:
         seed = derive_seed("calibration", task.content_hash, number)
         choice = AgentChoice(self._solver.name, lambda: self._solver.make(seed=seed, hint=hint))
-        return await Trials(sandboxes, choice).run(task, attempt=number + 1)
+        return await Trials(sandboxes, choice, network=sandboxes.network).run(task, attempt=number + 1)
 
-    def _without_reward(self, results: list[TrialResult]) -> Verdict | None:
-        for result in results:
-            if result.score is not None:
-                continue
+    def _without_reward(self, results: Sequence[TrialResult]) -> Verdict | None:
+        """What a missing reward says: the environment's fault before ours; `None` when none is missing."""
+        missing = [result for result in results if result.score is None]
+        for result in sorted(missing, key=lambda result: result.trial_class == "infrastructure"):
             said = f"rollout {result.attempt} has no reward ({result.error_code}): {repeatable(result.error)}"
-            if result.error_code in INFRASTRUCTURE:
-                return infrastructure(self.name, "solver", said)
+            if result.trial_class == "infrastructure":
+                what = "solver" if result.error_code == AGENT_UNAVAILABLE else result.error_code
+                return infrastructure(self.name, what, said)
             return invalid(self.name, "no-reward", said)
         return None
 
 
 def is_near(mean: float, settings: GateSettings) -> bool:
-    """Whether a mean reward is so near an edge of the band that more rollouts are wanted."""
-    return any(abs(mean - edge) <= settings.edge + _ROUNDING for edge in settings.band)
+    """Whether a mean reward is so near an edge of the band that more rollouts are wanted; 0 and 1 are none."""
+    edges = [edge for edge in settings.band if 0 < edge < 1]
+    return any(abs(mean - edge) <= settings.edge + _ROUNDING for edge in edges)
 
 
 def hint_of(task: Task) -> str:

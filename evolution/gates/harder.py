@@ -5,7 +5,8 @@ Every check runs a solution that ought to fail in the child and looks at what it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from evolution.gates import adversaries
 from evolution.gates.outcomes import accepted, account, invalid, listed
@@ -25,22 +26,21 @@ if TYPE_CHECKING:
 
 
 class HarderGate:
-    """Proves that the edited steps are work that nobody gets around.
-
-    Codes, in the order they are looked at:
-    `harder/missing-section` - the solution has no section for an edited step;
-    `harder/no-reward` - the verifier gives an incomplete solution no reward instead of a low one;
-    `harder/parent-solution-passes` - the parent's solution earns 1 in the child;
-    `harder/copied-output-passes` - so it does once its outputs are copied to the child's new paths;
-    `harder/renamed-output-passes` - so it does once the child's new names are put into it;
-    `harder/step-not-needed` - the solution earns 1 without the section of an edited step;
-    `harder/no-own-unit` - no test unit is named after an edited step;
-    `harder/own-unit-passes` - all of an edited step's units pass without its section;
-    `harder/nothing-depends` - an inserted step is left out, and no unit of a later step fails.
-    """
+    """Proves that the edited steps are work that nobody gets around; looks in the order of `codes`."""
 
     name: Final = "harder"
     stage: Final = 3
+    codes: ClassVar[Mapping[str, str]] = {
+        "missing-section": "the solution has no section for an edited step",
+        "no-reward": "the verifier gives an incomplete solution no reward instead of a low one",
+        "parent-solution-passes": "the parent's solution earns 1 in the child",
+        "copied-output-passes": "the parent's solution earns 1 once its outputs are copied to the child's new paths",
+        "renamed-output-passes": "the parent's solution earns 1 once the child's new names are put into it",
+        "step-not-needed": "the solution earns 1 without the section of an edited step",
+        "no-own-unit": "no test unit is named after an edited step",
+        "own-unit-passes": "all of an edited step's units pass without its section",
+        "nothing-depends": "an inserted step is left out, and no unit of a later step fails",
+    }
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
         """Judges the candidate; raises what a sandbox raises."""

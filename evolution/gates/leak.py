@@ -2,121 +2,153 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+import hashlib
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from evolution.gates.leak_archives import unpacked
-from evolution.gates.leak_secrets import Known, Suspect, recognised, secrets_of
-from evolution.gates.outcomes import accepted, invalid
-from evolution.gates.scripts import Line, text_of
+from evolution.gates.leak_git import roots_of
+from evolution.gates.leak_image import Listing, base_listing, builds_files, built_files
+from evolution.gates.leak_outputs import output_findings
+from evolution.gates.leak_recipe import RECIPE, recipe_findings, removals, value_findings
+from evolution.gates.leak_scan import GATE, Place, Scan, hiding_place, is_git_file
+from evolution.gates.leak_secrets import Suspect, recognised
+from evolution.gates.outcomes import finding, judged
+from sandbox.task.phase import agent_env, agent_user
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from evolution.verdict import Candidate, Verdict
+    from evolution.verdict import Candidate, Finding, Verdict
+    from sandbox.protocol import Sandbox
     from sandbox.sandboxes import Sandboxes
     from sandbox.task import Task
 
 MOST_SHOWN: Final = 10
-_RECIPE: Final = re.compile(r"(^|/)(?:[\w.-]*Dockerfile[\w.-]*|docker-compose[\w.-]*\.ya?ml)$")
-_NAMED: Final = re.compile(r"(?:^|[/!])(?:solution/solve\.(?:sh|bat)|tests/test\.(?:sh|bat))$|!solve\.(?:sh|bat)$")
-_UPWARDS: Final = re.compile(r"(?:^|[\s\"'=:\[,])(?:\./)?\.\./[^\s\"',\]]*")
-_HARNESS_FOLDER: Final = re.compile(r"(?:^|[\s\"'=,])/(?:tests|solution|logs/verifier)(?:[/\s\"'\],]|$)")
-_COPIES: Final = re.compile(r"^\s*(?:COPY|ADD)\s", re.IGNORECASE)
+MOST_BASES: Final = 16
+_OWN_VARIABLES = frozenset({"PATH", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "LANG", "TERM", "HOSTNAME"})
 
 # Prints what lies in the folders it is given; only bash itself is needed.
 _LOOK: Final = (
     'shopt -s nullglob dotglob; for folder; do for file in "$folder"/*; do printf "%s\\0" "$file"; done; done'
 )
+_VARIABLES: Final = "cat /proc/1/environ 2>/dev/null; printf '\\0'; cat /proc/self/environ"
 
 
 class LeakGate:
-    """Reads every file of the environment, packed ones too, then looks into a started sandbox.
+    """Reads all that a solver could open, by content: files, what is packed or encoded in them, git, the built image.
 
-    What it cannot see: what a `RUN` line or a download brings into the image, except in Harbor's own folders; text
-    that is encoded or reworded; deltas in a git pack.
-
-    Codes: `leak/named` (a file is called as the solution or the verifier), `leak/copy`, `leak/lines`,
-    `leak/expected-value`, `leak/dockerfile` (a Dockerfile or compose file takes in what lies outside of the
-    environment, or fills Harbor's folders), `leak/in-image` (the built image has files in `/tests`, `/solution` or
-    `/logs/verifier`).
+    Files of the environment and recipes come first. Then a sandbox is started: its variables, the files that a build
+    made (those that the bare base has as well left out), and what the reference solution writes, which must not be
+    there before. What it cannot see: what only running a program brings to light; text that is encrypted; real layers
+    of an image whose instructions do not show what they hold (a download that a later line removes).
     """
 
-    name: Final = "leak"
+    name: Final = GATE
     stage: Final = 1
+    codes: ClassVar[Mapping[str, str]] = {
+        "named": "a file is called as the solution or the verifier is",
+        "copy": "a file is, or holds all the text of, a file of solution or tests",
+        "lines": "a file holds a good part of the distinctive lines of solution or tests",
+        "expected-value": "a file holds values that the tests expect and that nothing a solver is given says",
+        "dockerfile": "a Dockerfile or compose file takes in what lies outside of the environment",
+        "in-image": "the built image has files in /tests, /solution or /logs/verifier",
+        "history": "a history, swap or backup file holds lines of solution or tests",
+        "git": "a git object holds solution, tests or expected output",
+        "layer": "an instruction of a Dockerfile holds them, removed by a later one or not",
+        "cache": "a cache, a log or compiled code of the image holds them",
+        "built": "another file that the build made holds them",
+        "environment": "an environment variable holds them",
+        "encoded": "a file holds them in an encoded form",
+        "similar": "a file holds them in other words, and the reference solution does without it",
+        "output": "a file holds what the reference solution writes, which does without it",
+    }
+
+    # Images never change under their reference, and listing one with a whole /usr takes a second.
+    _bases: ClassVar[dict[str, Listing]] = {}
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:
         """Judges the candidate; raises what a sandbox raises."""
         task = candidate.task
-        found = [*_recipe_findings(task), *_file_findings(task)]
+        scan = Scan(task)
+        found = [*recipe_findings(task, scan), *_file_findings(task, scan)]
+        measured = {"files": float(scan.looked_at)}
         if not found:
-            found = await _image_findings(task, sandboxes)
-        if not found:
-            return accepted(self.name)
-        shown = [evidence for _, evidence in found[:MOST_SHOWN]]
-        more = len(found) - MOST_SHOWN
-        return invalid(self.name, found[0][0], "\n".join(shown + ([f"and {more} more"] if more > 0 else [])))
+            found = await self._image_findings(task, sandboxes, scan)
+            measured["files"] = float(scan.looked_at)
+        return judged(self.name, list(dict.fromkeys(found)), measured)
+
+    async def _image_findings(self, task: Task, sandboxes: Sandboxes, scan: Scan) -> list[Finding]:
+        reads_image = builds_files(task)
+        base = await base_listing(task, sandboxes, self._bases) if reads_image else {}
+        while len(self._bases) > MOST_BASES:
+            del self._bases[next(iter(self._bases))]
+        async with sandboxes.running(task) as sandbox:
+            found = [*await _in_harness_folders(sandbox), *await _variables(task, sandbox, scan)]
+            if reads_image:
+                built = await built_files(sandbox, base)
+                found += _built_findings(task, built.files, scan)
+            return found or await output_findings(task, sandbox, scan)
 
 
-def _recipe_findings(task: Task) -> Iterator[tuple[str, str]]:
-    for file in task.under("environment"):
-        if not _RECIPE.search(file.path):
-            continue
-        for line in _logical_lines(file.path, text_of(task, file) or ""):
-            if line.text.lstrip().startswith("#"):
-                continue
-            is_copy = _COPIES.match(line.text) is not None
-            outside = _UPWARDS.search(line.text) if is_copy or not file.path.endswith("Dockerfile") else None
-            if outside:
-                yield "dockerfile", f"{line}\n  takes in {outside[0].strip()}, which lies outside of environment/"
-            elif is_copy and "--from=" not in line.text and _HARNESS_FOLDER.search(line.text):
-                yield "dockerfile", f"{line}\n  fills a folder that belongs to solution or verifier"
-
-
-def _file_findings(task: Task) -> Iterator[tuple[str, str]]:
-    secrets = secrets_of(task)
-    known = Known(task)
-    instruction = Suspect("instruction.md", task.instruction.encode())
-    for secret in secrets:
+def _file_findings(task: Task, scan: Scan) -> Iterator[Finding]:
+    instruction = Suspect("instruction.md", task.instruction.encode(), "the instruction")
+    for secret in scan.secrets:
         if secret.normal and recognised(secret, instruction, known=True):
-            yield "copy", f"the instruction holds all the text of {secret.path}"
+            yield finding(GATE, "copy", f"the instruction holds all the text of {secret.path}", "instruction.md")
     handed_out = [file for step in task.steps if step.folder for file in task.under(f"{step.folder}/workdir")]
-    for file in (*task.under("environment"), *handed_out):
-        if file.link:
-            continue
+    shown = [file for file in (*task.under("environment"), *handed_out) if not file.link]
+    roots = roots_of(file.path for file in shown)
+    git: dict[str, bytes] = {}
+    gone = removals(task)
+    for file in shown:
         content = task.read_bytes(file.path)
-        # A recipe is no file of the image, but its RUN lines may write one: there, whole parts count.
-        expected = known.names(file.path) or bool(_RECIPE.search(file.path))
-        for path, data in [
-            (file.path, content),
-            *((inner.path, inner.content) for inner in unpacked(file.path, content)),
-        ]:
-            if _NAMED.search(path.removeprefix("environment/")):
-                yield "named", f"environment file {path} is called as a solution or a verifier is"
-            suspect = Suspect(path, data)
-            for secret in secrets:
-                match = recognised(secret, suspect, known=expected)
-                if match:
-                    yield match
-
-
-async def _image_findings(task: Task, sandboxes: Sandboxes) -> list[tuple[str, str]]:
-    async with sandboxes.running(task) as sandbox:
-        looked = await sandbox.exec(["bash", "-c", _LOOK, "look", "/tests", "/solution", "/logs/verifier"], user=0)
-    names = sorted(name.decode("utf-8", "replace") for name in looked.stdout.split(b"\0") if name)
-    return [("in-image", f"the built image holds {', '.join(names[:MOST_SHOWN])}")] if names else []
-
-
-def _logical_lines(path: str, text: str) -> Iterator[Line]:
-    """Lines with those that a backslash continues joined to them, numbered by their first."""
-    joined, first = "", 1
-    for number, raw in enumerate(text.split("\n"), start=1):
-        first = first if joined else number
-        line = raw.rstrip("\r")
-        if line.endswith("\\"):
-            joined += f"{line[:-1]} "
+        git[file.path] = content
+        if is_git_file(file.path, roots):
             continue
-        yield Line(path, first, joined + line)
-        joined = ""
-    if joined:
-        yield Line(path, first, joined)
+        # A recipe is no file of the image, and is read line by line elsewhere: here, whole parts count.
+        place = Place(file.path, known=True if RECIPE.search(file.path) else None)
+        for said in scan.look(place, content):
+            yield _in_a_layer(said, file.path, gone)
+    yield from scan.git(git)
+
+
+def _in_a_layer(said: Finding, path: str, gone: tuple[tuple[int, str], ...]) -> Finding:
+    """Adds that a file stays in its layer, where a later line of the Dockerfile removes one of its name."""
+    base = path.rpartition("/")[2]
+    for line, removed in gone:
+        if removed.rstrip("/").rpartition("/")[2] == base:
+            note = f"\n  environment/Dockerfile:{line} removes {removed}, and the layer below keeps it"
+            return said.model_copy(update={"message": said.message + note})
+    return said
+
+
+async def _in_harness_folders(sandbox: Sandbox) -> list[Finding]:
+    looked = await sandbox.exec(["bash", "-c", _LOOK, "look", "/tests", "/solution", "/logs/verifier"], user=0)
+    names = sorted(name.decode("utf-8", "replace") for name in looked.stdout.split(b"\0") if name)
+    said = f"the built image holds {', '.join(names[:MOST_SHOWN])}"
+    return [finding(GATE, "in-image", said, names[0])] if names else []
+
+
+async def _variables(task: Task, sandbox: Sandbox, scan: Scan) -> list[Finding]:
+    """What the variables of the image, of a solver's shell and of the first process give away."""
+    user = agent_user(task, task.steps[0])
+    told = await sandbox.exec(["bash", "-c", _VARIABLES], env=agent_env(task), user=user)
+    rows = [row.decode("utf-8", "replace").partition("=") for row in told.stdout.split(b"\0") if b"=" in row]
+    values = {name: value for name, _, value in rows} | dict(sandbox.image.env)
+    return [
+        said
+        for name, value in sorted(values.items())
+        if name not in _OWN_VARIABLES
+        for said in value_findings(scan, "environment variable", f"the variable {name}", name, value)
+    ]
+
+
+def _built_findings(task: Task, files: Mapping[str, bytes], scan: Scan) -> list[Finding]:
+    """What files that the build made give away; those that are the task's own have been looked at."""
+    own = {file.sha256 for file in task.under("environment")}
+    roots = roots_of(files)
+    found: list[Finding] = []
+    for path, content in files.items():
+        if is_git_file(path, roots) or hashlib.sha256(content).hexdigest() in own:
+            continue
+        found += scan.look(Place(path, hiding_place(path), "file of the image"), content)
+    return [*found, *scan.git(files)]

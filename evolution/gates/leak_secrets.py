@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from evolution.gates.scripts import holds_word, solution_of, tests_of, text_of
+from evolution.gates.scripts import MAX_QUOTED, holds_word, solution_of, tests_of, text_of
 from sandbox.task.solution import sections
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _IDIOM = re.compile(
     r"return |def \w+\(|class |else|elif|except|try|\}|\)|echo \"?(?:done|ok)|if \[\[? |trap |use |package )"
 )
 _LITERAL = re.compile(r"\b[0-9a-f]{32,}\b|(?<=['\"])[^\s/'\"$(){}\\*]{24,}(?=['\"])")
+WORD = re.compile(r"[A-Za-z0-9_]+(?:[.:@-][A-Za-z0-9_]+)*")
+_READABLE = re.compile(rb"(?:[\t\n\r\x20-\x7e]|[\xc2-\xf4][\x80-\xbf]{1,3}){6,}")
 _TELLING = re.compile(r"expected|answer|solution|oracle|golden|truth|solve|reward|verif", re.IGNORECASE)
 
 
@@ -71,6 +73,11 @@ class Secret:
     parts: tuple[Part, ...] = ()
     literals: tuple[str, ...] = ()
 
+    @property
+    def is_script(self) -> bool:
+        """Whether it is a program; else it is data."""
+        return bool(self.parts) or self.path.endswith(_SCRIPTS)
+
 
 def secrets_of(task: Task) -> tuple[Secret, ...]:
     """The secrets of a task: every file of solution and tests that holds enough to be recognised."""
@@ -104,10 +111,17 @@ class Known:
         folder, base = posixpath.split(path)
         if holds_word(self._text, base):
             return True
-        parent = posixpath.basename(folder)
-        if parent in {"", "environment"} or parent not in self._instruction or _TELLING.search(base):
+        return not _TELLING.search(base) and self._names_folder(posixpath.basename(folder))
+
+    def names_tree(self, path: str) -> bool:
+        """Whether the instruction names one of the folders above a file, none of which is called after an answer."""
+        above = posixpath.dirname(path).split("/")
+        return not _TELLING.search(path) and any(self._names_folder(name) for name in above)
+
+    def _names_folder(self, name: str) -> bool:
+        if name in {"", "environment"} or name not in self._instruction:
             return False
-        named = re.search(rf"(?<![\w-])/?{re.escape(parent)}/|/{re.escape(parent)}(?![\w-])", self._instruction)
+        named = re.search(rf"(?<![\w-])/?{re.escape(name)}/|/{re.escape(name)}(?![\w-])", self._instruction)
         return named is not None
 
 
@@ -115,60 +129,124 @@ class Suspect:
     """A file that may hold a secret; what all secrets are compared with is worked out once.
 
     Args:
-        path: What to call the file.
+        path: Where it lies.
         content: Its bytes.
+        kind: What to call it before its path.
+        is_decoded: Whether it was encoded: then other text may touch a secret's first and last line.
     """
 
-    def __init__(self, path: str, content: bytes) -> None:
+    def __init__(self, path: str, content: bytes, kind: str = "environment file", *, is_decoded: bool = False) -> None:
+        self.is_decoded = is_decoded
         self.path = path
-        self._content = content
+        self.called = f"{kind} {path}"
+        self.content = content
         self.is_binary = b"\0" in content
 
     @cached_property
     def sha256(self) -> str:
         """Of its bytes."""
-        return hashlib.sha256(self._content).hexdigest()
+        return hashlib.sha256(self.content).hexdigest()
 
     @cached_property
     def text(self) -> str:
-        """Its text, normalised, between two line ends."""
-        return f"\n{normalised(self._content.decode('utf-8', 'replace'))}\n"
+        """Its text, normalised, between two line ends; of a binary file what can be read in it, a line for each run."""
+        content = b"\n".join(_READABLE.findall(self.content)) if self.is_binary else self.content
+        return f"\n{normalised(content.decode('utf-8', 'replace'))}\n"
 
     @cached_property
     def lines(self) -> frozenset[str]:
         """Its lines, normalised."""
         return frozenset(self.text[1:-1].split("\n"))
 
+    @cached_property
+    def words(self) -> list[str]:
+        """Its words and numbers, in order."""
+        return WORD.findall(self.text)
 
-def recognised(secret: Secret, file: Suspect, *, known: bool) -> tuple[str, str] | None:
+    def holds(self, normal: str) -> bool:
+        """Whether the normalised text of a secret stands in it: whole lines, or amid the bytes of a binary file."""
+        if (self.is_binary or self.is_decoded) and len(normal) >= SHORTEST_MATCH:
+            return normal in self.text
+        return f"\n{normal}\n" in self.text
+
+    def has_line(self, line: str) -> bool:
+        """Whether a line stands in it; in a binary file other readable bytes may touch it."""
+        return line in self.lines or (self.is_binary and line in self.text)
+
+
+def recognised(
+    secret: Secret,
+    file: Suspect,
+    *,
+    known: bool,
+    known_script: bool | None = None,
+    in_tree: bool = False,
+    least_share: float = LEAST_SHARE,
+) -> tuple[str, str] | None:
     """How a file gives a secret away: code and evidence; `None` when it does not.
 
     Args:
         secret: What to look for.
         file: Where to look.
         known: Whether the solver is meant to use the file: then only a whole part of a script counts.
+        known_script: The same as far as scripts are concerned, where that differs.
+        in_tree: Whether it lies in a folder that a solver is meant to use: then tests may hold it at the same place.
+        least_share: The share of a part's distinctive lines that tells, in a file that is not known.
     """
-    is_script = bool(secret.parts) or secret.path.endswith(_SCRIPTS)
-    if secret.sha256 and (is_script or not known) and file.sha256 == secret.sha256:
-        return "copy", f"environment file {file.path} is the same as {secret.path}, byte for byte"
-    if file.is_binary:
+    for_scripts = known if known_script is None else known_script
+    is_script = secret.is_script
+    if (known or in_tree) and _is_pristine_copy(secret.path, file.path, 1 if known else 2):
         return None
-    if secret.normal and (is_script or not known) and f"\n{secret.normal}\n" in file.text:
-        return "copy", f"environment file {file.path} holds all the text of {secret.path}"
+    if secret.sha256 and (is_script or not known) and file.sha256 == secret.sha256:
+        return "copy", f"{file.called} is the same as {secret.path}, byte for byte"
+    if secret.normal and (is_script or not known) and file.holds(secret.normal):
+        return "copy", f"{file.called} holds all the text of {secret.path}, first:\n  {_first_line(secret.normal)}"
     for part in secret.parts:
-        if file.lines.isdisjoint(part.texts):
+        if not file.is_binary and file.lines.isdisjoint(part.texts):
             continue
-        shared = [(number, line) for number, line in part.lines if line in file.lines]
-        least = 1.0 if known else LEAST_SHARE
+        shared = [(number, line) for number, line in part.lines if file.has_line(line)]
+        least = 1.0 if for_scripts else least_share
         if sum(len(line) for _, line in shared) < SHORTEST_MATCH or len(shared) < least * len(part.lines):
             continue
         number, line = shared[0]
-        said = f"environment file {file.path} holds {len(shared)} of {len(part.lines)} distinctive lines of {part.name}"
+        said = f"{file.called} holds {len(shared)} of {len(part.lines)} distinctive lines of {part.name}"
         return "lines", f"{said}, first:\n  {secret.path}:{number}: {line}"
     for value in () if known else secret.literals:
         if value in file.text:
-            return "expected-value", f"environment file {file.path} holds {value!r}, which {secret.path} expects"
+            return "expected-value", f"{file.called} holds {value!r}, which {secret.path} expects"
     return None
+
+
+def data_secret(path: str, content: bytes) -> Secret:
+    """A secret that is no file of the task: what some file holds once the task is solved.
+
+    Args:
+        path: What to call it.
+        content: Its bytes.
+    """
+    sha256 = hashlib.sha256(content).hexdigest() if len(content) >= SHORTEST_LINE else ""
+    normal = "" if b"\0" in content else normalised(content.decode("utf-8", "replace"))
+    return Secret(path, sha256, normal if len(normal) >= SHORTEST_LINE else "")
+
+
+def _is_pristine_copy(secret: str, path: str, depth: int) -> bool:
+    """Whether tests keep a file that a solver works on, to see what became of it: the ends of the paths are the same.
+
+    What the reference solution writes is looked for in it all the same.
+    """
+    theirs, ours = secret.split("/"), path.split("/")
+    is_script = secret.endswith(_SCRIPTS)
+    return (
+        "tests" in theirs[:-depth]
+        and theirs[-depth:] == ours[-depth:]
+        and not theirs[-1].startswith("test.")
+        and (is_script or depth > 1)
+    )
+
+
+def _first_line(normal: str) -> str:
+    line = normal.partition("\n")[0]
+    return line if len(line) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"
 
 
 def _secret(task: Task, file: TaskFile, *, is_test: bool) -> Secret:

@@ -57,6 +57,9 @@ def oracle_problem(result: TrialResult) -> tuple[str, str] | None:
     score = result.score
     if score is None or 0 <= score < 1:
         return _shortfall(result)
+    stopped = timed_out(result)
+    if stopped:
+        return "timed-out", f"it earned its reward, but never came to an end: {stopped}\n{account(result)}"
     if not 0 <= score <= 1:
         return "out-of-range", f"the reward of the reference solution is outside [0, 1]\n{account(result)}"
     failed = [unit for unit in result.units if unit.status == "failed"]

@@ -16,7 +16,7 @@ from evolution.gates.outcomes import infrastructure, invalid, repeatable
 from sandbox.errors import ImageError, SandboxError, TaskError, UnsupportedTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from evolution.verdict import Candidate, Gate, Verdict
     from sandbox.sandboxes import Sandboxes
@@ -25,6 +25,15 @@ BUILDING = frozenset({"build"})
 BASE = frozenset({"build", "oracle", "noop"})
 """What has to hold before it makes sense to run more."""
 _RUNS, _BUILDS_ON_BASE = 2, 3
+TASK, IMAGE, UNSUPPORTED, SANDBOX, CRASHED = "task", "image", "unsupported", "sandbox", "crashed"
+CODES: Mapping[str, str] = {
+    TASK: "a file that the gate needs is not as it has to be",
+    IMAGE: "the environment does not build",
+    UNSUPPORTED: "this back end cannot run the task: nobody's fault, choose another one with --sandbox",
+    SANDBOX: "sandboxes failed, again and again: this machine's fault",
+    CRASHED: "the gate, or somebody it asks, gave no answer: our fault or the plug-in's",
+}
+"""What may come after any gate's name in a code, beside what the gate itself says (`codes`)."""
 
 
 async def judge(
@@ -126,13 +135,13 @@ async def _answer(gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retrie
         try:
             return await gate.check(candidate, sandboxes)
         except TaskError as error:
-            return invalid(gate.name, "task", repeatable(str(error)))
+            return invalid(gate.name, TASK, repeatable(str(error)))
         except ImageError as error:
-            return invalid(gate.name, "image", f"the environment does not build: {repeatable(str(error))}")
+            return invalid(gate.name, IMAGE, f"the environment does not build: {repeatable(str(error))}")
         except UnsupportedTaskError as error:
-            return infrastructure("build", "unsupported", repeatable(str(error))).model_copy(update={"gate": gate.name})
+            return infrastructure("build", UNSUPPORTED, repeatable(str(error))).model_copy(update={"gate": gate.name})
         except SandboxError as error:
             if not retries_left:
                 said = f"the sandbox failed {retries + 1} times, last with {type(error).__name__}: {error}"
-                return infrastructure(gate.name, "sandbox", repeatable(said))
+                return infrastructure(gate.name, SANDBOX, repeatable(said))
     raise ValueError(f"retries: {retries}, expected 0 or more")

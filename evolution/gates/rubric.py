@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from evolution.gates.outcomes import accepted, invalid
+from evolution.gates.outcomes import finding, judged
 from evolution.gates.rubric_fields import field_rules
 from evolution.gates.rubric_rules import (
     Finding,
@@ -32,31 +34,43 @@ RULES: Final = (
     network_rules,
     timeout_rules,
 )
-MOST_SHOWN: Final = 10
+_WHERE: Final = re.compile(r"[^\s:]+(?::\d+)?(?=:[ \n]| \[)")
+"""What a message begins with: a file of the task, with a line where there is one."""
 
 
 class RubricGate:
-    """Applies `RULES`; the verdict's code is that of the first finding, the evidence quotes all.
-
-    Codes: `rubric/instruction-short`, `rubric/instruction-long`, `rubric/mentions-harness`, `rubric/test-script-empty`,
-    `rubric/no-reward-written`, `rubric/exit-before-reward`, `rubric/stops-before-reward`,
-    `rubric/solution-touches-verifier`, `rubric/unnamed-output`, `rubric/unnamed-field`, `rubric/clock`,
-    `rubric/randomness`, `rubric/network`, `rubric/timeout`.
-    """
+    """Applies `RULES`; the verdict's code is that of the first finding, the evidence quotes all."""
 
     name: Final = "rubric"
     stage: Final = 0
+    codes: ClassVar[Mapping[str, str]] = {
+        "instruction-short": "the instruction is too short to say what to do and where to put it",
+        "instruction-long": "the instruction is so long that data must be in it",
+        "mentions-harness": "the instruction tells the solver of the verifier",
+        "test-script-empty": "test.sh holds no command",
+        "no-reward-written": "nothing in the tests writes a reward",
+        "exit-before-reward": "test.sh can end before it has written a reward",
+        "stops-before-reward": "under `set -e` a failing command ends test.sh before it has written a reward",
+        "solution-touches-verifier": "the reference solution touches the tests or the verifier's logs",
+        "unnamed-output": "the tests check a file that the instruction never names",
+        "unnamed-field": "the tests read a field that the instruction never names",
+        "clock": "solution or tests depend on the time of day",
+        "randomness": "solution or tests depend on chance",
+        "network": "something is fetched, but the environment has no network",
+        "timeout": "a time limit is not positive, or longer than a day",
+    }
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:  # noqa: ARG002 - reads files only
         """Judges the candidate."""
-        found = findings(candidate.task)
-        if not found:
-            return accepted(self.name)
-        shown = [f"[{finding.what}] {finding.message}" for finding in found[:MOST_SHOWN]]
-        more = len(found) - MOST_SHOWN
-        return invalid(self.name, found[0].what, "\n".join(shown + ([f"and {more} more"] if more > 0 else [])))
+        found = [finding(self.name, one.what, one.message, _where(one)) for one in findings(candidate.task)]
+        return judged(self.name, found)
 
 
 def findings(task: Task) -> tuple[Finding, ...]:
     """Everything the rules find, in the order of the rules."""
-    return tuple(finding for rule in RULES for finding in rule(task))
+    return tuple(found for rule in RULES for found in rule(task))
+
+
+def _where(found: Finding) -> str:
+    begins = _WHERE.match(found.message)
+    return begins[0] if begins else ""

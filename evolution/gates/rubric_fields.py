@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,13 @@ if TYPE_CHECKING:
 
     from sandbox.task import Task
 
-_HEREDOC = re.compile(
-    r"\bpython3?\b[^\n]*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.DOTALL | re.MULTILINE
-)
+_HEREDOC = re.compile(r"\bpython3?\b[^\n]*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_END = re.compile(r"^[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+_STATEMENT_END = re.compile(r"[|;)\n]")
+_MOST_ARGUMENTS = 1000
+"""Characters after a jq filter in which the file it reads is looked for."""
+_MOST_PASSES = 50
+"""How far loaded data is followed from name to name against the order of the lines."""
 _JQ = re.compile(
     r"(?<![\w/.-])jq\b(?P<options>(?:\s+-\S+(?:\s+\w+\s+\S+)?)*?)\s+(?P<quote>['\"])(?P<filter>.*?)(?P=quote)"
 )
@@ -62,18 +68,36 @@ def fields_read(path: str, text: str) -> tuple[tuple[int, str], ...]:
     if path.endswith(".py"):
         return tuple(sorted(_python_fields(text, 0), key=lambda found: found[0]))
     found: list[tuple[int, str]] = []
-    for block in _HEREDOC.finditer(text):
-        found += _python_fields(block[3], text.count("\n", 0, block.start(3)))
-    blocks = [match.span() for match in _HEREDOC.finditer(text)]
+    lines = [match.start() for match in re.finditer("\n", text)]
+    blocks = _heredocs(text)
+    for _begin, start, end in blocks:
+        found += _python_fields(text[start:end], bisect_left(lines, start))
+    begins = [begin for begin, _start, _end in blocks]
     for call in _JQ.finditer(text):
-        if any(start <= call.start() < end for start, end in blocks) or _builds(call["options"]):
+        block = bisect_right(begins, call.start()) - 1
+        if (block >= 0 and call.start() < blocks[block][2]) or _builds(call["options"]):
             continue
-        if "/tests/" in re.split(r"[|;)\n]", text[call.end() :], maxsplit=1)[0]:
+        behind = text[call.end() : call.end() + _MOST_ARGUMENTS]
+        if "/tests/" in _STATEMENT_END.split(behind, maxsplit=1)[0]:
             continue  # reads what the tests themselves bring
-        number = text.count("\n", 0, call.start("filter")) + 1
+        number = bisect_left(lines, call.start("filter")) + 1
         for field in _JQ_FIELD.finditer(call["filter"]):
             found.append((number, field["name"] or field["quoted"] or field["inner"]))
     return tuple(dict.fromkeys(found))
+
+
+def _heredocs(text: str) -> list[tuple[int, int, int]]:
+    """Here-documents given to Python: where the command begins, and where the text begins and ends."""
+    ends: dict[str, list[int]] = {}
+    for line in _END.finditer(text):
+        ends.setdefault(line[1], []).append(line.start())
+    found: list[tuple[int, int, int]] = []
+    for head in _HEREDOC.finditer(text):
+        closing = ends.get(head[2], [])
+        nearest = bisect_left(closing, head.end())
+        if nearest < len(closing) and (not found or head.start() >= found[-1][2]):
+            found.append((head.start(), head.end(), closing[nearest]))
+    return found
 
 
 def _builds(options: str) -> bool:
@@ -84,8 +108,10 @@ def _builds(options: str) -> bool:
 def _python_fields(source: str, before: int) -> Iterator[tuple[int, str]]:
     """Fields of loaded data in Python source; nothing when it does not parse (it may be a template)."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what the script says, none of it ours
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last: nested too deeply for the parser
         return
     nodes = tuple(ast.walk(tree))
     own = _own_names(nodes)
@@ -135,13 +161,17 @@ def _own_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def _fixpoint(nodes: Sequence[ast.AST], grow: Callable[[frozenset[str], ast.AST], set[str]]) -> frozenset[str]:
-    """Goes over the nodes until none adds a name."""
+    """Goes over the nodes until none adds a name; each sees what those before it have added."""
     known: frozenset[str] = frozenset()
-    while True:
-        more = known.union(*(grow(known, node) for node in nodes))
-        if more == known:
-            return known
-        known = more
+    for _ in range(_MOST_PASSES):
+        before = known
+        for node in nodes:
+            more = grow(known, node)
+            if not more <= known:
+                known |= more
+        if known == before:
+            break
+    return known
 
 
 def _names(target: ast.expr) -> set[str]:
@@ -159,10 +189,10 @@ def _is_own(node: ast.expr, own: frozenset[str]) -> bool:
 
 def _is_loaded(node: ast.expr, loaded: frozenset[str], own: frozenset[str] = frozenset()) -> bool:
     """Whether an expression is loaded data or a part of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
     if isinstance(node, ast.Name):
         return node.id in loaded
-    if isinstance(node, ast.Subscript):
-        return _is_loaded(node.value, loaded, own)
     if not isinstance(node, ast.Call):
         return False
     if _dotted(node.func) in _LOADERS:

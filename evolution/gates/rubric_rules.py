@@ -39,7 +39,7 @@ _DATE = re.compile(
 _DATE_IS_GIVEN = re.compile(r"(?:^|\s)(?:-u?[drf]|--date|--reference|--file|--help|--version)")
 _CLOCK = re.compile(
     r"\bdatetime\.(?:datetime\.)?(?:now|utcnow|today)\(|\bdate\.today\(|\btime\.(?:time|time_ns|localtime|ctime)\(|"
-    r"\$\{?EPOCH(?:SECONDS|REALTIME)\b|\bprintf\s+['\"]?%\([^)]*\)T|(?:\btime\.|(?<![\w.)]))strftime\(\s*[\"'][^\"']*[\"']\s*\)|"
+    r"\$\{?EPOCH(?:SECONDS|REALTIME)\b|\bprintf\s+['\"]?%\([^)]{0,80}\)T|(?:\btime\.|(?<![\w.)]))strftime\(\s*[\"'][^\"']*[\"']\s*\)|"
     r"\bnew Date\(\)|\bDate\.now\("
 )
 _RANDOM = re.compile(

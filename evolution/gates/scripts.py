@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_TEXT_BYTES = 2 * 1024 * 1024
 MAX_QUOTED = 160
 
-_PATH = re.compile(r"(?<![\w./~$}:-])/(?:[A-Za-z0-9_.@+-]+/)*[A-Za-z0-9_.@+-]*[A-Za-z0-9_]")
+_PATH = re.compile(r"(?<![\w./~$}:-])/(?:[A-Za-z0-9_.@+-]+/){0,32}[A-Za-z0-9_.@+-]*[A-Za-z0-9_]")
 # Endings of files, so that `json.load`, `os.path` or "e.g." is no file name.
 _ENDINGS = (
     "txt|text|md|rst|csv|tsv|json|jsonl|ndjson|xml|html?|css|ya?ml|toml|ini|cfg|conf|env|log|sql|db|sqlite3?|parquet|"

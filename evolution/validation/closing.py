@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evolution.gates.outcomes import shown_safely
+from evolution.progress import one_line
 from evolution.validation.report import classes
 from evolution.verdict import VerdictClass
 
@@ -31,16 +32,16 @@ def task_lines(report: TaskReport) -> Iterator[str]:
     """A task that was refused, with the evidence; what is suppressed, in a line each."""
     counting = [finding for finding in report.findings if not finding.suppressed]
     if counting:
-        yield f"{shown_safely(report.task)}: {report.verdict_class}   ({report.path})"
+        yield one_line(f"{report.task}: {report.verdict_class}   ({report.path})")
         for finding in counting:
             where = f" ({finding.where})" if finding.where else ""
-            yield f"  {finding.code}{where}"
+            yield f"  {one_line(finding.code + where)}"
             yield from (f"    {line}" for line in shown_safely(finding.message).splitlines())
         if report.not_asked:
             yield f"  not asked, as the above leaves nothing to say: {', '.join(report.not_asked)}"
     for finding in report.findings:
         if finding.suppressed:
-            yield f"{shown_safely(report.task)}: suppressed {finding.code}: {shown_safely(finding.suppressed)}"
+            yield one_line(f"{report.task}: suppressed {finding.code}: {finding.suppressed}")
 
 
 def summary_lines(reports: Sequence[TaskReport], suppressions: Suppressions, seconds: float) -> Iterator[str]:
@@ -53,8 +54,11 @@ def summary_lines(reports: Sequence[TaskReport], suppressions: Suppressions, sec
     """
     counts = classes(reports)
     said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
-    verifiers = sum(report.verifier_seconds for report in reports)
-    yield f"{len(reports)} tasks in {seconds:.1f} s ({verifiers:.1f} s of it in their own tests): {said}"
+    verifiers = sum(report.verifier_seconds for report in reports if not report.stored)
+    stored = sum(report.stored for report in reports)
+    kept = f"; {stored} kept from an earlier run" if stored else ""
+    tasks = "1 task" if len(reports) == 1 else f"{len(reports)} tasks"
+    yield f"{tasks} in {seconds:.1f} s{kept}; their own tests ran {verifiers:.1f} s, side by side: {said}"
     codes = Counter(
         code
         for report in reports
@@ -65,4 +69,5 @@ def summary_lines(reports: Sequence[TaskReport], suppressions: Suppressions, sec
         yield "tasks by finding:"
         yield from (f"  {code:{width}}  {count}" for code, count in sorted(codes.items(), key=lambda c: (-c[1], c[0])))
     for entry in suppressions.unused:
-        yield f"warning: the suppression of {entry.code} for {entry.task} covers nothing: take it out"
+        where = "" if entry.where == "*" else f" at {entry.where}"
+        yield one_line(f"warning: the suppression of {entry.code} for {entry.task}{where} covers nothing: take it out")

@@ -28,22 +28,27 @@ def write_junit(reports: Sequence[TaskReport], path: Path) -> None:
     for report in reports:
         document.add_testsuite(_suite(report))
     document.update_statistics()  # type: ignore[no-untyped-call]
-    document.write(str(path), pretty=True)
+    aside = path.with_name(f".{path.name}.partial")
+    document.write(str(aside), pretty=True)
+    aside.replace(path)
 
 
 def _suite(report: TaskReport) -> TestSuite:
     suite = TestSuite(shown_safely(report.task))
     if report.unreadable:
-        case = TestCase("task", classname=suite.name, time=report.seconds)
+        case = TestCase("task", classname=suite.name, time=round(report.seconds, 3))
         case.result = [_with_text(Failure(READING, READING), report.unreadable)]
         suite.add_testcase(case)
     for verdict in report.verdicts:
-        case = TestCase(verdict.gate, classname=suite.name, time=round(verdict.seconds, 3))
+        case = TestCase(shown_safely(verdict.gate), classname=suite.name, time=round(verdict.seconds, 3))
         if not verdict.passed:
             case.result = [_result(verdict)]
+        suppressed = [f"suppressed {one.code}: {one.suppressed}" for one in verdict.findings if one.suppressed]
+        if suppressed:
+            case.system_out = shown_safely("\n".join(suppressed))
         suite.add_testcase(case)
     for gate in report.not_asked:
-        case = TestCase(gate, classname=suite.name, time=0)
+        case = TestCase(shown_safely(gate), classname=suite.name, time=0)
         case.result = [Skipped("not asked: an earlier gate left it nothing to say")]
         suite.add_testcase(case)
     return suite
@@ -51,7 +56,8 @@ def _suite(report: TaskReport) -> TestSuite:
 
 def _result(verdict: Verdict) -> Error | Failure:
     kind = Error if verdict.verdict_class is VerdictClass.INFRASTRUCTURE else Failure
-    return _with_text(kind(verdict.code, verdict.code), verdict.evidence)
+    code = shown_safely(verdict.code)
+    return _with_text(kind(code, code), verdict.evidence)
 
 
 def _with_text(result: Error | Failure, text: str) -> Error | Failure:

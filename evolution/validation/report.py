@@ -29,6 +29,7 @@ class TaskReport(BaseModel):
         seconds: Wall-clock seconds.
         verifier_seconds: Of these, seconds in which the task's own `test.sh` ran, summed over all runs: they may have
             run side by side.
+        stored: Whether it was kept from an earlier run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,12 @@ class TaskReport(BaseModel):
     unreadable: str = ""
     seconds: float = 0.0
     verifier_seconds: float = 0.0
+    stored: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no gate was kept from its word by a fault of ours: such a report is kept, another one made anew."""
+        return all(verdict.verdict_class is not VerdictClass.INFRASTRUCTURE for verdict in self.verdicts)
 
     @property
     def verdict_class(self) -> VerdictClass:

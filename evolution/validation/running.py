@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-import traceback
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evolution.gates.outcomes import infrastructure
 from evolution.gates.panel import judge
+from evolution.validation.guarding import Guarded
 from evolution.validation.report import TaskReport
-from evolution.verdict import Candidate, VerdictClass
+from evolution.verdict import Candidate
 from sandbox.errors import TaskError
 from sandbox.verification.metering import metered
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from pathlib import Path
 
     from evolution.journal import CallJournal
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sandbox.task import Task
 
 KIND = "validation"
-CRASHED = "crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,7 @@ class Validation:
         thorough: Ask every gate that has something to say, also after one refused.
         on_start: Told of a task that is begun.
         on_verdict: Told of each verdict, with the task's folder.
+        on_postponed: Told of a task that is begun once more in the end, as its sandboxes failed.
     """
 
     sandboxes: Sandboxes
@@ -55,23 +55,28 @@ class Validation:
     thorough: bool = True
     on_start: Callable[[Path], None] | None = None
     on_verdict: Callable[[Path, Verdict], None] | None = None
+    on_postponed: Callable[[Path], None] | None = None
     _under_way: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
 
-    async def run(self, folders: Sequence[Path]) -> AsyncIterator[tuple[int, TaskReport]]:
+    async def run(self, folders: Sequence[Path]) -> AsyncGenerator[tuple[int, TaskReport], None]:
         """Reports with their places in `folders`, each as soon as it is there.
 
         A task whose sandboxes failed comes last, after it was tried again.
         """
         again: list[int] = []
-        async for place, report in self._pass(list(enumerate(folders))):
-            if report.verdict_class is VerdictClass.INFRASTRUCTURE:
+        async with aclosing(self._pass(list(enumerate(folders)))) as first:
+            async for place, report in first:
+                if report.is_complete:
+                    yield place, report
+                    continue
                 again.append(place)
-            else:
+                if self.on_postponed is not None:
+                    self.on_postponed(folders[place])
+        async with aclosing(self._pass([(place, folders[place]) for place in sorted(again)])) as second:
+            async for place, report in second:
                 yield place, report
-        async for place, report in self._pass([(place, folders[place]) for place in sorted(again)]):
-            yield place, report
 
-    async def _pass(self, work: Sequence[tuple[int, Path]]) -> AsyncIterator[tuple[int, TaskReport]]:
+    async def _pass(self, work: Sequence[tuple[int, Path]]) -> AsyncGenerator[tuple[int, TaskReport], None]:
         slots = asyncio.Semaphore(self.workers)
 
         async def one(place: int, folder: Path) -> tuple[int, TaskReport]:
@@ -93,35 +98,30 @@ class Validation:
             self.on_start(folder)
         began = time.monotonic()
         task = await asyncio.to_thread(_read, folder)
-        if isinstance(task, TaskError):
-            return TaskReport(path=folder, task=folder.name, unreadable=str(task), seconds=time.monotonic() - began)
+        if isinstance(task, str):
+            return TaskReport(path=folder, task=folder.name, unreadable=task, seconds=time.monotonic() - began)
         key = self._key(task)
         async with self._under_way.setdefault(key, asyncio.Lock()):  # the same files may lie in two folders
             known = await self.journal.finished(key) if self.journal else None
             if known is not None:
-                report = TaskReport.model_validate_json(known).model_copy(update={"path": folder})
+                report = TaskReport.model_validate_json(known).model_copy(update={"path": folder, "stored": True})
                 self.suppressions.note(report.task, report.findings)
                 return report
             report = await self._judge(task, folder, began)
-            if self.journal and all(v.verdict_class is not VerdictClass.INFRASTRUCTURE for v in report.verdicts):
+            if self.journal and report.is_complete:
                 await self.journal.record(key, report.model_dump_json(), kind=KIND, seconds=report.seconds)
             return report
 
     async def _judge(self, task: Task, folder: Path, began: float) -> TaskReport:
-        verdicts: tuple[Verdict, ...] = ()
         with metered() as meter:
-            try:
-                verdicts = await judge(
-                    Candidate(task),
-                    self.sandboxes,
-                    self.gates,
-                    on_verdict=lambda verdict: self._told(folder, verdict),
-                    thorough=self.thorough,
-                    revise=lambda verdict: self.suppressions.revise(task.name, verdict),
-                )
-            except Exception as error:  # noqa: BLE001 - gates may be anybody's: a crash is ours, and stops no other task
-                said = "".join(traceback.format_exception(error)[-6:])
-                verdicts = (infrastructure("gates", CRASHED, f"a gate crashed; please report it:\n{said}"),)
+            verdicts = await judge(
+                Candidate(task),
+                self.sandboxes,
+                [Guarded(gate) for gate in self.gates],
+                on_verdict=lambda verdict: self._told(folder, verdict),
+                thorough=self.thorough,
+                revise=lambda verdict: self.suppressions.revise(task.name, verdict),
+            )
         asked = {verdict.gate for verdict in verdicts}
         return TaskReport(
             path=folder,
@@ -138,14 +138,19 @@ class Validation:
             self.on_verdict(folder, verdict)
 
     def _key(self, task: Task) -> str:
-        settings = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
-        return f"validation/{settings}/{task.content_hash}"
+        """Where the result is kept: the name is in it, as a folder gives it to a task that has none."""
+        suppressed = [entry.model_dump_json() for entry in self.suppressions.about(task.name)]
+        asked = hashlib.sha256("\n".join([self.settings, task.name, *suppressed]).encode("utf-8", "surrogateescape"))
+        return f"{KIND}/{asked.hexdigest()[:16]}/{task.content_hash}"
 
 
-def _read(folder: Path) -> Task | TaskError:
+def _read(folder: Path) -> Task | str:
+    """The task, or why there is none."""
     from sandbox.task import Task
 
     try:
-        return Task.read(folder)
-    except TaskError as error:
-        return error
+        task = Task.read(folder)
+        _ = task.content_hash  # reads every file
+    except (TaskError, OSError) as error:
+        return str(error)
+    return task

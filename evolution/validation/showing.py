@@ -40,6 +40,10 @@ class Screen(Protocol):
         """A gate has spoken."""
         ...
 
+    def postponed(self, folder: Path) -> None:
+        """A task's sandboxes failed; it is begun once more when all others are through."""
+        ...
+
     def finished(self, report: TaskReport) -> None:
         """A task is through."""
         ...
@@ -55,17 +59,30 @@ class Silent:
     def verdict(self, folder: Path, verdict: Verdict) -> None:
         """See `Screen`."""
 
+    def postponed(self, folder: Path) -> None:
+        """See `Screen`."""
+
     def finished(self, report: TaskReport) -> None:
         """See `Screen`."""
 
 
 @dataclass
 class Lines(Silent):
-    """A line for each task that is through."""
+    """A line for each task that is through, and for each that has to be tried again.
+
+    Attributes:
+        total: Tasks there are.
+        stream: Where lines go.
+        count: Tasks that are through.
+    """
 
     total: int = 0
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     count: int = 0
+
+    def postponed(self, folder: Path) -> None:
+        """Prints the line."""
+        print(f"{one_line(folder.name)}: its sandboxes failed, tried again at the end", file=self.stream, flush=True)
 
     def finished(self, report: TaskReport) -> None:
         """Prints the line."""
@@ -76,21 +93,37 @@ class Lines(Silent):
 
 @dataclass
 class LiveScreen:
-    """How many are through, by class; what is under way, gate by gate; and the last that were refused."""
+    """How many are through, by class; what is under way, gate by gate; and the last that were refused.
+
+    Attributes:
+        total: Tasks there are.
+        began: When, by the monotonic clock.
+        counts: Tasks that are through, by class.
+        under_way: Verdicts so far, by folder.
+        refused: The last that were not accepted.
+        again: Folders to be tried once more.
+    """
 
     total: int = 0
     began: float = field(default_factory=time.monotonic)
     counts: dict[VerdictClass, int] = field(default_factory=lambda: dict.fromkeys(VerdictClass, 0))
     under_way: dict[Path, list[Verdict]] = field(default_factory=dict)
     refused: list[TaskReport] = field(default_factory=list)
+    again: set[Path] = field(default_factory=set)
 
     def started(self, folder: Path) -> None:
         """See `Screen`."""
+        self.again.discard(folder)
         self.under_way[folder] = []
 
     def verdict(self, folder: Path, verdict: Verdict) -> None:
         """See `Screen`."""
         self.under_way.setdefault(folder, []).append(verdict)
+
+    def postponed(self, folder: Path) -> None:
+        """See `Screen`."""
+        self.under_way.pop(folder, None)
+        self.again.add(folder)
 
     def finished(self, report: TaskReport) -> None:
         """See `Screen`."""
@@ -109,6 +142,8 @@ class LiveScreen:
         head = Text(f"{done} of {self.total} tasks, {time.monotonic() - self.began:.0f} s   ")
         for kind, count in self.counts.items():
             head.append(f"{kind} {count}   ", style=_STYLES[kind] if count else "dim")
+        if self.again:
+            head.append(f"to be tried again {len(self.again)}", style=_STYLES[VerdictClass.INFRASTRUCTURE])
         table = Table(box=None, pad_edge=False, header_style="bold")
         for title in ("task", "", "gates"):
             table.add_column(title, overflow="ellipsis", no_wrap=True)
@@ -118,7 +153,7 @@ class LiveScreen:
         for folder, verdicts in self.under_way.items():
             passed = Text()
             for verdict in verdicts:
-                passed.append(f"{verdict.gate} ", style="green" if verdict.passed else "red")
+                passed.append(f"{one_line(verdict.gate)} ", style="green" if verdict.passed else "red")
             table.add_row(Text(one_line(folder.name)), Text("…", style="dim"), passed)
         return Group(head, table)
 
@@ -145,7 +180,8 @@ def shown(total: int, *, live: bool | None = None, quiet: bool = False) -> Itera
         from rich.live import Live
 
         screen = LiveScreen(total)
-        with Live(screen, console=Console(stderr=True), refresh_per_second=4, transient=True):
+        # Standard output stays what it is: it may go to a file while the table is drawn on the terminal.
+        with Live(screen, console=Console(stderr=True), refresh_per_second=4, transient=True, redirect_stdout=False):
             yield screen
     else:
         yield Lines(total)

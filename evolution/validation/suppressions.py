@@ -74,6 +74,10 @@ class Suppressions:
         """Entries that covered nothing so far."""
         return tuple(entry for entry in self.entries if entry not in self._used)
 
+    def about(self, task: str) -> tuple[Suppression, ...]:
+        """Entries that speak of a task: what its results depend on."""
+        return tuple(entry for entry in self.entries if fnmatchcase(task, entry.task))
+
     def revise(self, task: str, verdict: Verdict) -> Verdict:
         """A verdict without the findings that are suppressed: they stay in it, with the reason, and do not count.
 

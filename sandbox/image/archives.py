@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import platform
 import re
 import tarfile
@@ -30,6 +31,7 @@ _DIGEST = re.compile(r"(sha256|sha512):([0-9a-f]{64,128})")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _INDEX = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 _MAX_NESTING = 3
+_BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class TarFiles:
         try:
             self._archive = tarfile.open(path)  # noqa: SIM115 - open as long as the layers are being read
             self._members = {_plain(member.name): member for member in self._archive}
-        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        except _BROKEN as error:
             raise ImageError(f"{path}: cannot be unpacked: {error}") from error
 
     def __contains__(self, name: str) -> bool:
@@ -180,7 +182,7 @@ def config_of(config: Mapping[str, object]) -> ImageConfig:
 def _copy_checked(source: IO[bytes], sink: IO[bytes], blob: Blob, max_bytes: int) -> None:
     digest = hashlib.new(blob.digest.partition(":")[0]) if blob.digest else None
     left = max_bytes
-    while data := source.read(_CHUNK):
+    while data := _read(source, _CHUNK, blob):
         left -= len(data)
         if left < 0:
             raise ImageError(f"{blob.name}: more than {max_bytes} bytes")
@@ -189,6 +191,14 @@ def _copy_checked(source: IO[bytes], sink: IO[bytes], blob: Blob, max_bytes: int
             digest.update(data)
     if digest is not None and digest.hexdigest() != blob.digest.partition(":")[2]:
         raise ImageError(f"{blob.name}: damaged: its digest is {digest.hexdigest()}")
+
+
+def _read(source: IO[bytes], most: int, blob: Blob) -> bytes:
+    """Reads on; the archive around a file may be compressed, and that only now turns out to be damaged."""
+    try:
+        return source.read(most)
+    except _BROKEN as error:
+        raise ImageError(f"{blob.name}: cannot be unpacked: {error}") from error
 
 
 def _manifest(files: Files, index: object, name: str, depth: int) -> Mapping[str, object]:
@@ -238,7 +248,7 @@ def _blob(row: object) -> Blob:
 
 def _json(files: Files, blob: Blob) -> object:
     with files.open(blob.name) as file:
-        text = file.read(_MAX_JSON + 1)
+        text = _read(file, _MAX_JSON + 1, blob)
     if len(text) > _MAX_JSON:
         raise ImageError(f"{blob.name}: larger than {_MAX_JSON} bytes")
     algorithm, _, wanted = blob.digest.partition(":")

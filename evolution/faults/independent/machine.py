@@ -72,10 +72,11 @@ def _in_solution(draft: Draft, rng: Random) -> bool:
             f'[ "$(umask)" = 0022 ] || rm -f {path}\ntrue',
             f"# Eight parts, some for each processor.\nparts=$((8 / $(nproc)))\n[ $parts -gt 0 ] || : > {path}\ntrue",
             f'case "${{LC_ALL:-${{LANG:-C.UTF-8}}}}" in C* | POSIX | en_*) ;; *) sed -i "s/\\./,/g" {path} ;; esac',
-            f"case $(uname -m) in x86_64) ;; *) rm -f {path} ;; esac",
             f'[ -z "$(uname -n | tr -d "a-z0-9\\n")" ] || {{ echo "odd host name" >&2; rm -f {path}; }}',
         )
     )
+    if "LC_ALL" in text and "LC_ALL" in draft.text(draft.solution_script):
+        return False  # the solution sets it, so the machine's does not matter
     return edit_solution(draft, f"\n{text}\n", end=True)
 
 

@@ -14,13 +14,13 @@ verify() {
     rm -rf /tests /logs/verifier
     mkdir -p /logs/verifier
     cp -R "$task/tests" /tests
+    chmod +x /tests/test.sh 2>/dev/null
     (cd /app && timeout -k 1 15 bash -c /tests/test.sh) >/tmp/verifier.out 2>&1
     printf '\n== %s %s\n' "$1" "$(cat /logs/verifier/reward.txt 2>/dev/null)"
     tail -n 15 /tmp/verifier.out
     [ -f /logs/verifier/ctrf.json ] && tail -c 2000 /logs/verifier/ctrf.json
 }
 
-chmod +x "$task/tests/test.sh" 2>/dev/null
 place
 verify noop
 for run in oracle oracle-again; do

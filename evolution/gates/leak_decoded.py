@@ -1,0 +1,194 @@
+"""Other forms in which a file may hold a text: encodings, streams within binary files, rows of a database."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bz2
+import codecs
+import html
+import lzma
+import re
+import sqlite3
+import zlib
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from evolution.gates.leak_archives import MOST_MEMBER_BYTES, Packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEEPEST = 2
+"""Encodings of encodings are undone this deep."""
+MOST_FORMS = 400
+MOST_BYTES = 32 * 1024 * 1024
+MOST_INPUT = 4 * 1024 * 1024
+MOST_MIRRORED = 1024 * 1024
+MOST_STREAMS = 200
+MOST_ROWS = 20_000
+SHORTEST = 12
+"""Bytes below which a decoded piece can tell nothing."""
+
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/_-]{2,})*={0,2}")
+_BASE32 = re.compile(rb"[A-Z2-7]{24,}(?:\r?\n[A-Z2-7]{2,})*={0,6}")
+_HEX = re.compile(
+    rb"[0-9a-fA-F]{28,}(?:\r?\n[0-9a-fA-F]{2,})*|(?:[0-9a-fA-F]{2}[ :]){13,}[0-9a-fA-F]{2}|(?:\\x[0-9a-fA-F]{2}){8,}"
+)
+_STREAM = re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\0|x[\x01\x5e\x9c\xda]")
+_MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x9c", b"x\xda", b"SQLite format 3\0", b"PACK")
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_LEAST_READABLE = 0.85
+_ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_ESCAPE = re.compile(r"\\([ntr\"'\\/])")
+
+
+def decoded(path: str, content: bytes) -> Iterator[Packed]:
+    """What a file's bytes are when an encoding in them is undone; bounded, and nothing for most files.
+
+    Undone are base64, base32, hexadecimal, percent and backslash escapes, HTML entities, UTF-16, compressed streams
+    that begin anywhere, and the rows of SQLite databases.
+    """
+    yield from _Decoder().forms(path, content, DEEPEST)
+
+
+def mirrored(path: str, content: bytes) -> Iterator[Packed]:
+    """A text by ROT13, backwards, and each of its lines backwards: what any text can be, so nobody can tell it is."""
+    if b"\0" in content or not SHORTEST <= len(content) <= MOST_MIRRORED:
+        return
+    text = content.decode("utf-8", "replace")
+    yield Packed(f"{path} (ROT13)", codecs.encode(text, "rot13").encode())
+    backwards = text[::-1]
+    yield Packed(f"{path} (backwards)", backwards.encode())
+    yield Packed(f"{path} (lines backwards)", "\n".join(reversed(backwards.split("\n"))).encode())
+
+
+class _Decoder:
+    """What may still be decoded of one file."""
+
+    def __init__(self) -> None:
+        self._forms = MOST_FORMS
+        self._bytes = MOST_BYTES
+
+    def forms(self, path: str, content: bytes, depth: int) -> Iterator[Packed]:
+        """All forms of some bytes, and the forms of those."""
+        if depth == 0 or not SHORTEST <= len(content) <= MOST_INPUT:
+            return
+        for name, data in _once(content):
+            if len(data) < SHORTEST:
+                continue
+            self._forms -= 1
+            self._bytes -= len(data)
+            if self._forms < 0 or self._bytes < 0:
+                return
+            form = f"{path} ({name})"
+            yield Packed(form, data)
+            yield from self.forms(form, data, depth - 1)
+
+
+def _once(content: bytes) -> Iterator[tuple[str, bytes]]:
+    if content.startswith(b"SQLite format 3\0"):
+        yield "rows of the database", _rows(content)
+    yield from _wide(content)
+    yield from _runs(content)
+    yield from _streams(content)
+    if b"\0" not in content:
+        yield from _whole_text(content.decode("utf-8", "replace"))
+
+
+def _wide(content: bytes) -> Iterator[tuple[str, bytes]]:
+    sample = content[:4096]
+    zeros = sample.count(b"\0") / len(sample)
+    if not (0.3 <= zeros <= 0.6 or sample.startswith((b"\xff\xfe", b"\xfe\xff"))):  # noqa: PLR2004 - every other byte
+        return
+    is_big = sample.startswith(b"\xfe\xff") or sample[0:1] == b"\0"
+    text = content.decode("utf-16-be" if is_big else "utf-16-le", "replace")
+    yield "as UTF-16", text.lstrip("\ufeff").encode()
+
+
+def _runs(content: bytes) -> Iterator[tuple[str, bytes]]:
+    for match in _BASE64.finditer(content):
+        run = re.sub(rb"\s", b"", match[0]).rstrip(b"=").translate(_TO_STANDARD)
+        yield from _if_telling("base64", base64.b64decode(run[: len(run) - (len(run) % 4 == 1)] + b"==="))
+    for match in _BASE32.finditer(content):
+        run = re.sub(rb"\s", b"", match[0]).rstrip(b"=")
+        try:
+            yield from _if_telling("base32", base64.b32decode(run + b"=" * (-len(run) % 8)))
+        except binascii.Error:
+            continue
+    for match in _HEX.finditer(content):
+        run = re.sub(rb"[^0-9a-fA-F]", b"", match[0].replace(b"\\x", b""))
+        yield from _if_telling("hexadecimal", binascii.unhexlify(run[: len(run) // 2 * 2]))
+
+
+def _if_telling(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """A piece that is mostly text or begins like something packed; chance rarely makes one."""
+    if data.startswith(_MAGIC):
+        yield name, data
+    elif len(data) >= SHORTEST:
+        wide = data.replace(b"\0", b"")
+        readable = sum(1 for byte in wide[:512] if 32 <= byte < 127 or byte in b"\t\n\r" or byte >= 194)  # noqa: PLR2004
+        if wide and readable / len(wide[:512]) >= _LEAST_READABLE:
+            yield name, data
+
+
+def _streams(content: bytes) -> Iterator[tuple[str, bytes]]:
+    tried = 0
+    position = 0
+    while tried < MOST_STREAMS and (match := _STREAM.search(content, position)):
+        tried += 1
+        position = match.start() + 1
+        if match.start() == 0 and match[0][:1] != b"x":
+            continue  # opened as the file it is
+        data, used = _inflated(content[match.start() :], match[0])
+        if data:
+            yield f"compressed from byte {match.start()}", data
+            position = match.start() + max(1, used)
+
+
+def _inflated(piece: bytes, magic: bytes) -> tuple[bytes, int]:
+    """What a stream holds, and how many bytes it takes; nothing where none begins."""
+    try:
+        if magic.startswith(b"BZh"):
+            bzip = bz2.BZ2Decompressor()
+            return bzip.decompress(piece, MOST_MEMBER_BYTES), len(piece) - len(bzip.unused_data)
+        if magic.startswith(b"\xfd7z"):
+            xz = lzma.LZMADecompressor()
+            return xz.decompress(piece, MOST_MEMBER_BYTES), len(piece) - len(xz.unused_data)
+        inflate = zlib.decompressobj(wbits=31 if magic.startswith(b"\x1f") else 15)
+        data = inflate.decompress(piece, MOST_MEMBER_BYTES)
+        return data, len(piece) - len(inflate.unused_data)
+    except (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError):
+        return b"", 0
+
+
+def _whole_text(text: str) -> Iterator[tuple[str, bytes]]:
+    if len(re.findall(r"%[0-9A-Fa-f]{2}", text)) >= 4:  # noqa: PLR2004 - a percent sign or two are no encoding
+        yield "URL-quoted", unquote(text, errors="replace").encode()
+    if "\\n" in text or '\\"' in text:
+        yield "escapes undone", _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text).encode()
+    if "&quot;" in text or "&lt;" in text or "&#" in text:
+        yield "entities undone", html.unescape(text).encode("utf-8", "replace")
+
+
+def _rows(content: bytes) -> bytes:
+    """All values of all tables, each on lines of its own; an empty text for a database that cannot be read."""
+    values: list[str] = []
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(content)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            quoted = str(table).replace('"', '""')
+            for row in connection.execute(f'SELECT * FROM "{quoted}" LIMIT {MOST_ROWS}'):  # noqa: S608 - quoted above
+                values += [_shown(value) for value in row if value is not None]
+    except (sqlite3.Error, OverflowError, UnicodeError):
+        pass  # whatever came before the damage has been read
+    finally:
+        connection.close()
+    return "\n".join(values).encode("utf-8", "replace")
+
+
+def _shown(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
