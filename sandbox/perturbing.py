@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sandbox.protocol import Sandbox
 
 CLOCK, HOST_NAME, LOCALE, TIME_ZONE = "clock", "host-name", "locale", "time-zone"
-CPUS, LOAD, HASH_SEED, UMASK = "cpus", "load", "hash-seed", "umask"
+CPUS, MANY_CPUS, LOAD, HASH_SEED, UMASK = "cpus", "many-cpus", "load", "hash-seed", "umask"
 TEMPORARY_FOLDER, TEST_ORDER, FOLDER_ORDER = "temporary-folder", "test-order", "folder-order"
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -30,6 +30,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         LOCALE: "the locale is another one",
         TIME_ZONE: "the local time is far from UTC",
         CPUS: "there is one processor only",
+        MANY_CPUS: "programs are told of 64 processors (OMP_NUM_THREADS, which `nproc` goes by)",
         LOAD: "something else keeps the processor busy",
         HASH_SEED: "Python's hash seed is another one",
         UMASK: "new files may be written by their group (umask 002)",
@@ -44,6 +45,7 @@ VARIANTS: Final = 2
 """How many different clocks and hash seeds there are to try."""
 
 _PATIENCE: Final = 3.0
+_FOREIGN: Final = ("de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "ru_RU.UTF-8", "ja_JP.UTF-8", "pt_BR.UTF-8")
 _NO_CLOCK: Final = "there is no C compiler on this machine, and no libfaketime that works in the image"
 _LOCALE_VARIABLES: Final = frozenset(
     ["LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES", "LC_MONETARY"]
@@ -125,6 +127,7 @@ async def survey(sandbox: Sandbox, *, test_cases: bool = False, now: datetime | 
         (LOCALE, _locale(seen)),
         (TIME_ZONE, _time_zone(seen)),
         (CPUS, _processor(seen)),
+        (MANY_CPUS, _many_processors()),
         (LOAD, _load(seen)),
         (HASH_SEED, _hash_seeds() if "python3" in seen.has else ()),
         (UMASK, _umask()),
@@ -207,7 +210,11 @@ def _locale(seen: _Seen) -> tuple[Condition, ...]:
     wide = [name for name in seen.locales if re.fullmatch(r"[a-z]{2,3}_[A-Z]{2}\.utf-?8", name, re.IGNORECASE)]
     ranked = sorted(wide, key=lambda name: _LOCALES.index(name[:5]) if name[:5] in _LOCALES else len(_LOCALES))
     chosen = next(iter(ranked), "POSIX")
-    return (Condition(LOCALE, f"the locale is {chosen}", {"LC_ALL": chosen}, settled_by=_LOCALE_VARIABLES),)
+    # A machine may name a locale that the image lacks: programs then fall back, scripts that read the name do not.
+    names = (chosen, next(name for name in _FOREIGN if name not in seen.locales))
+    return tuple(
+        Condition(LOCALE, f"the locale is {name}", {"LC_ALL": name}, settled_by=_LOCALE_VARIABLES) for name in names
+    )
 
 
 def _time_zone(seen: _Seen) -> tuple[Condition, ...]:
@@ -224,6 +231,13 @@ def _processor(seen: _Seen) -> tuple[Condition, ...] | str:
         return ()
     prefix = ("taskset", "-c", str(seen.processors[-1]))
     return (Condition(CPUS, NAMES[CPUS], prefix=prefix, patience=_PATIENCE),)
+
+
+def _many_processors() -> tuple[Condition, ...]:
+    # Where a processor is all there is, programs have to be told of one: they are told of many in every other run.
+    settled = frozenset({"OMP_NUM_THREADS"})
+    told = Condition(MANY_CPUS, NAMES[MANY_CPUS], {"OMP_NUM_THREADS": "64"}, settled_by=settled)
+    return (Condition(MANY_CPUS, "programs count the processors themselves"), told)
 
 
 def _load(seen: _Seen) -> tuple[Condition, ...] | str:

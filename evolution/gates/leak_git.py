@@ -134,6 +134,7 @@ def _read_bundle(content: bytes) -> _Repository:
 
 
 def _loose(content: bytes) -> ShaFile | None:
+    from dulwich.errors import FileFormatException
     from dulwich.objects import ShaFile
 
     try:
@@ -141,7 +142,7 @@ def _loose(content: bytes) -> ShaFile | None:
         kind, _, body = data.partition(b"\0")
         number = {b"blob": _BLOB, b"tree": _TREE, b"commit": _COMMIT, b"tag": _TAG}[kind.split(b" ")[0]]
         return ShaFile.from_raw_string(number, body)
-    except (zlib.error, KeyError, ValueError, AssertionError):
+    except (zlib.error, KeyError, ValueError, AssertionError, FileFormatException):
         return None
 
 

@@ -53,6 +53,8 @@ class Answer:
 
     def over(self) -> bool:
         """Whether that is so already; what has come of answers is thrown away."""
+        if self._channel.fileno() < 0:  # whoever asked has stopped listening
+            return True
         try:
             while self._channel.recv(wire.MAX_REPORT):
                 pass

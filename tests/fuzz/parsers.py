@@ -279,5 +279,5 @@ PARSERS = (
     Parser("answer", _answer, look_at_answer, (), 5_000),
     Parser("script", scripts.script, look_at_script, TASK, 3_000),
     Parser("instruction", scripts.script, in_file("instruction.md", look_at_scripts), TASK, 1_000),
+    Parser("git texts", packed.git, look_at_git, (), 4_000),
 )
-GIT_TEXTS = Parser("git texts", packed.git, look_at_git, (), 4_000)

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz import feeding
 from tests.fuzz.feeding import SHARE, Parser, feed
 from tests.fuzz.inputs import mutated
-from tests.fuzz.parsers import GIT_TEXTS, PARSERS
+from tests.fuzz.parsers import PARSERS
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
@@ -22,11 +22,6 @@ def test_sample(parser):
 @pytest.mark.parametrize("parser", PARSERS, ids=str)
 def test_mass(parser):
     feed(parser, range(parser.count // SHARE, parser.count))
-
-
-@pytest.mark.xfail(reason="leak_git._loose lets dulwich's ObjectFormatException out", strict=True)
-def test_repositories():
-    feed(GIT_TEXTS, range(GIT_TEXTS.count // SHARE))
 
 
 def test_the_mass_is_large_enough():
