@@ -9,7 +9,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from sandbox.bubblewrap.arguments import OTHER_HOSTNAME
+from sandbox.bubblewrap.arguments import OTHER_HOSTNAMES
 from sandbox.conditions import FOLDER, Condition, Renamable, put
 from sandbox.reordering import FOLDERS, TESTS
 from sandbox.shifting import Shifter, clocks, shifters
@@ -26,7 +26,7 @@ TEMPORARY_FOLDER, TEST_ORDER, FOLDER_ORDER = "temporary-folder", "test-order", "
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         CLOCK: "the clock shows another year, weekday and half of the day",
-        HOST_NAME: f"the host name is {OTHER_HOSTNAME}",
+        HOST_NAME: "the host name is another one",
         LOCALE: "the locale is another one",
         TIME_ZONE: "the local time is far from UTC",
         CPUS: "there is one processor only",
@@ -200,7 +200,7 @@ def _numbers(listed: str) -> Iterator[int]:
 
 def _host_name(sandbox: Sandbox) -> tuple[Condition, ...] | str:
     if isinstance(sandbox, Renamable):
-        return (Condition(HOST_NAME, NAMES[HOST_NAME], host_name=OTHER_HOSTNAME),)
+        return tuple(Condition(HOST_NAME, f"the host name is {name}", host_name=name) for name in OTHER_HOSTNAMES)
     if sandbox.backend.name == "docker":
         return ()  # every container has a name of its own, so that each run is one under this condition
     return f"the back end {sandbox.backend.name} gives every sandbox the host name it has"

@@ -34,14 +34,19 @@ def sound(folder: Path, count: int) -> list[Item]:
     """`count` sound tasks: all that are written by hand, the seeds, and as many of the library's as it takes."""
     found = [Item(path, by_hand=True) for path in find_tasks(BY_HAND)]
     found += [Item(path, by_hand=False) for path in find_tasks((SEEDS,))]
+    return [*found, *(Item(path, by_hand=False) for path in rendered(folder, count - len(found)))][:count]
+
+
+def rendered(folder: Path, count: int) -> list[Path]:
+    """`count` sound tasks of the embedded author's library, the same ones every time."""
+    found: list[Path] = []
     number = 0
     while len(found) < count:
         number += 1
         target = folder / f"library-{number:04d}"
-        if not target.is_dir() and not _render(target, number):
-            continue
-        found.append(Item(target, by_hand=False))
-    return found[:count] if count < len(found) else found
+        if target.is_dir() or _render(target, number):
+            found.append(target)
+    return found
 
 
 def faulty(folder: Path, items: list[Item], each: int, wanted: list[str] | None = None) -> list[Item]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evolution.gates.leak_archives import Packed, unpacked
 from evolution.gates.leak_decoded import decoded, mirrored
 from evolution.gates.leak_git import git_texts, roots_of
-from evolution.gates.leak_secrets import Known, Secret, Suspect, recognised, secrets_of
+from evolution.gates.leak_secrets import LEAST_SHARE, Known, Secret, Suspect, recognised, secrets_of
 from evolution.gates.leak_tokens import MOST_BYTES, Traits, compiled, reworded, traits_of
 from evolution.gates.outcomes import finding
 from evolution.gates.scripts import solution_of, tests_of, text_of
@@ -44,6 +44,7 @@ _GIT_WORDS = re.compile(
 _SYSTEM = ("/usr/", "/lib/", "/bin/")
 _TYPED = re.compile(r"^(?:- cmd: |: \d+:\d+;|[$#>] |>>> |\.\.\. |In \[\d+\]: )", re.MULTILINE)
 """What shells and interpreters put before a line that was typed."""
+_GIT_OBJECT = re.compile(r"/objects/(?:[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?|pack/pack-[0-9a-f]+\.\w+|info/\S+)$")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n\t*\2(?:\n|$)", re.DOTALL)
 
 
@@ -157,7 +158,10 @@ class Scan:
             yield from self.suspect(place, suspect, known=known, is_encoded=is_encoded)
             for form in () if is_encoded else mirrored(path, data):
                 yield from self.suspect(
-                    place, Suspect(form.path, form.content, place.kind), known=known, is_encoded=True
+                    place,
+                    Suspect(form.path, form.content, place.kind, is_decoded=True),
+                    known=known,
+                    is_encoded=True,
                 )
 
     def suspect(self, place: Place, suspect: Suspect, *, known: bool, is_encoded: bool = False) -> Iterator[Finding]:
@@ -165,7 +169,15 @@ class Scan:
         is_recipe = place.what == "layer"
         in_tree = not is_recipe and self.known.names_tree(place.path)
         for secret in self.secrets:
-            match = recognised(secret, suspect, known=known, known_script=known or is_recipe, in_tree=in_tree)
+            match = recognised(
+                secret,
+                suspect,
+                known=known,
+                known_script=known or is_recipe,
+                in_tree=in_tree,
+                # Nobody works on a variable: one line of a solution there helps, and came there by hand.
+                least_share=0.0 if place.what == "environment" else LEAST_SHARE,
+            )
             what = place.what or ("encoded" if is_encoded else "")
             if match is None and _HISTORY.search(place.path):
                 # Nobody works on a history: one line of a solution there is a line that was typed.
@@ -239,7 +251,7 @@ def hiding_place(path: str) -> str:
 
 def is_git_file(path: str, roots: frozenset[str]) -> bool:
     """Whether a path is an object of one of some repositories, which `Scan.git` reads better."""
-    return any(path.startswith(f"{root}/objects/") for root in roots)
+    return _GIT_OBJECT.search(path) is not None and any(path.startswith(f"{root}/objects/") for root in roots)
 
 
 def repositories(paths: Mapping[str, object]) -> frozenset[str]:

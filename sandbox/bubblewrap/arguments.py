@@ -16,7 +16,8 @@ INFO_FD = 3
 USERNS_FD = 4
 GATE_FD = 5
 HOSTNAME = "sandbox"
-OTHER_HOSTNAME = "4f1c9a7be052"  # such a one as Docker gives; the host base resolves it, too
+# Such ones as Docker and a cluster give; the host base resolves them, too.
+OTHER_HOSTNAMES = ("4f1c9a7be052", "worker-12.pool-b.example")
 
 # Before it becomes the first process, `bwrap` reads one byte from the gate: see `Gate` in
 # `sandbox.bubblewrap.starting`. The first process: it ignores every signal, reaps orphans, and ends when the host

@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.bubblewrap.arguments import HOSTNAME, OTHER_HOSTNAME
+from sandbox.bubblewrap.arguments import HOSTNAME, OTHER_HOSTNAMES
 from sandbox.errors import SandboxUnavailableError
 
 MOMENT = 1_735_689_600
@@ -199,7 +199,11 @@ def _written() -> dict[str, Item]:
         "etc/passwd": passwd,
         "etc/group": groups,
         "etc/hostname": [HOSTNAME],
-        "etc/hosts": ["127.0.0.1 localhost", "::1 localhost ip6-localhost", f"127.0.1.1 {HOSTNAME} {OTHER_HOSTNAME}"],
+        "etc/hosts": [
+            "127.0.0.1 localhost",
+            "::1 localhost ip6-localhost",
+            f"127.0.1.1 {' '.join((HOSTNAME, *OTHER_HOSTNAMES))}",
+        ],
         "etc/nsswitch.conf": ["passwd: files", "group: files", "shadow: files", "hosts: files dns", "services: files"],
         "etc/resolv.conf": [],
         "etc/timezone": ["Etc/UTC"],

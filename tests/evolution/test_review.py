@@ -86,7 +86,9 @@ class Session:
         command = [sys.executable, "-m", "evolution.review", str(run), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
         data = typed.encode() if isinstance(typed, str) else typed
-        done = subprocess.run(command, input=data, capture_output=True, cwd=self.folder, env=environment, timeout=120)
+        done = subprocess.run(
+            command, check=False, input=data, capture_output=True, cwd=self.folder, env=environment, timeout=120
+        )
         done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
         return done
 
@@ -160,7 +162,7 @@ def test_nothing_hostile_reaches_the_terminal(run, review):
     assert "\x9b" not in done.stdout
     assert "\x07" not in done.stdout
     assert "owned" not in done.stdout
-    assert "Copy it. Now." in done.stdout
+    assert "Copy it.31m Now." in done.stdout
     assert "--- tests/test.sh" in done.stdout
     assert "=== skill-evolver-1" in done.stdout
     assert '→ run {"command": "ls"}' in done.stdout

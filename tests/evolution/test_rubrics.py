@@ -78,7 +78,7 @@ def test_any_layout_can_be_added_to(tmp_path, text):
 def test_a_broken_file_is_named(tmp_path, text, told):
     path = tmp_path / "rubrics.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match="rubrics.yaml: ") as raised:
+    with pytest.raises(ConfigError, match=r"rubrics\.yaml: ") as raised:
         read_rubrics(path)
     assert told in str(raised.value)
 

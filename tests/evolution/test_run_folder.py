@@ -9,6 +9,7 @@ import pytest
 
 from evolution.config import read_config
 from evolution.errors import ConfigError, JournalError, RunLockedError
+from evolution.rubrics import add_rubric
 from evolution.run_folder import open_run, prune
 
 
@@ -209,6 +210,40 @@ def test_the_current_folder_may_be_the_run_folder(config, tmp_path, monkeypatch)
 
 def test_prune_removes_and_does_not_mind_what_is_gone(tmp_path):
     (tmp_path / "work" / "a").mkdir(parents=True)
-    prune(tmp_path / "work")
-    prune(tmp_path / "work")
+    prune(tmp_path / "work", tmp_path / "kept")
+    prune(tmp_path / "work", tmp_path / "kept")
     assert not (tmp_path / "work").exists()
+
+
+def test_a_run_goes_by_its_own_copy_of_the_rubrics(config, tmp_path):
+    file = tmp_path / "mine.yaml"
+    add_rubric(file, "First.")
+    with open_run(config(rubrics=str(file))) as folder:
+        assert [rubric.text for rubric in folder.rubrics.active] == ["First."]
+        assert folder.rubrics_file == tmp_path / "run" / "rubrics.yaml"
+    add_rubric(file, "Second.")
+    with open_run(config(rubrics=str(file))) as folder:
+        assert [rubric.text for rubric in folder.rubrics.active] == ["First."]
+    file.unlink()
+    with open_run(config(rubrics=str(file))) as folder:
+        assert len(folder.rubrics.active) == 1
+
+
+def test_a_broken_file_of_rubrics_moves_nothing(config, tmp_path):
+    with open_run(config()) as folder:
+        assert folder.rubrics_file is None
+    (tmp_path / "broken.yaml").write_text("rubrics: 1\n")
+    for name in ("broken.yaml", "none.yaml"):
+        with pytest.raises(ConfigError, match=name), open_run(config(rubrics=str(tmp_path / name)), fresh=True):
+            pass
+    assert not (tmp_path / "run.old-1").exists()
+
+
+def test_transcripts_are_kept_when_candidates_go(tmp_path):
+    work = tmp_path / "work"
+    (work / "skill" / "environment-1").mkdir(parents=True)
+    (work / "skill" / "evolver-1.jsonl").write_text("{}\n")
+    prune(work, tmp_path / "kept" / "x-g001")
+    prune(work, tmp_path / "kept" / "x-g001")
+    assert [path.name for path in (tmp_path / "kept" / "x-g001").iterdir()] == ["skill-evolver-1.jsonl"]
+    assert not work.exists()

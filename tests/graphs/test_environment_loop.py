@@ -139,3 +139,17 @@ async def test_verdicts_are_not_made_twice_with_a_journal(loop: Callable, tmp_pa
             final = await loop(Evolver(["echo EXTRA >> instruction.md"]), gate, journal=journal)
             assert final["outcome"] == "accepted"
     assert gate.judged == 1
+
+
+async def test_without_feedback_each_attempt_starts_from_the_parent_and_knows_of_no_other(
+    sandboxes: Sandboxes, tmp_path: Path
+) -> None:
+    evolver = Evolver(["echo FIRST >> instruction.md", "! grep FIRST instruction.md && echo SECOND >> instruction.md"])
+    graph = build_environment_loop(evolver, [ByInstruction("SECOND")], sandboxes, feedback=False)
+    state = {"lineage": "l", "generation": 2, "seed": 7, "parent": str(PARENT), "work": str(tmp_path)}
+    plan = {"effort": "low", "axis": "length", "plan": PLAN.model_dump(mode="json")}
+    final = await graph.compile().ainvoke({**state, **plan})
+    assert final["outcome"] == "accepted"
+    assert [request.feedback for request in evolver.asked] == [(), ()]
+    assert [request.occasion.attempt for request in evolver.asked] == [1, 2]
+    assert evolver.asked[0].occasion.seed != evolver.asked[1].occasion.seed

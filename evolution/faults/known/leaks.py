@@ -85,7 +85,7 @@ def in_git(draft: Draft, random: Random) -> bool:
 
 
 def in_a_variable(draft: Draft, random: Random) -> bool:
-    """A variable or a label of the image holds expected values."""
+    """A variable of the image holds an expected value."""
     line = answer_line(draft, random)
     if not line:
         return False
@@ -100,7 +100,7 @@ def in_a_variable(draft: Draft, random: Random) -> bool:
         draft.edit_settings(edit)
         return True
     quoted = json.dumps(value, ensure_ascii=False).replace("$", "\\$")
-    append(draft, f"{random.choice(('ENV', 'ENV', 'ARG', 'LABEL'))} {name}={quoted}")
+    append(draft, f"ENV {name}={quoted}")
     return True
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LEAST_ANSWER = 40
 LEAST_LINE = 12
+_DIGIT = re.compile(r"\d")
 _PATH = re.compile(r"(?<![\w./~$}:-])/(?:[A-Za-z0-9_.@+-]+/)*[A-Za-z0-9_.@+-]*[A-Za-z0-9_]")
 _SYSTEM = ("/bin", "/dev", "/etc", "/lib", "/logs", "/proc", "/solution", "/sys", "/tests", "/tmp", "/usr")  # noqa: S108 - names only
 _SCRIPTS = (".sh", ".py")
@@ -35,11 +36,15 @@ def outputs(draft: Draft) -> tuple[str, ...]:
 
 
 def answers(draft: Draft) -> tuple[str, ...]:
-    """Files of the tests that hold what is expected: data, no scripts."""
+    """Files of the tests that hold what is expected: text, no scripts, and no copies of what a solver has anyway."""
+    shipped = {draft.files[path].content for path in draft.below("environment")}
     return tuple(
         path
         for path in draft.below(draft.tests)
-        if not path.endswith(_SCRIPTS) and len(draft.files[path].content) >= LEAST_ANSWER
+        if not path.endswith(_SCRIPTS)
+        and len(content := draft.files[path].content) >= LEAST_ANSWER
+        and content not in shipped
+        and b"\0" not in content
     )
 
 
@@ -51,14 +56,11 @@ def answer(draft: Draft, random: Random) -> tuple[str, bytes]:
 
 
 def answer_line(draft: Draft, random: Random) -> str:
-    """A telling line: of the expected results, else of the solution; "" where there is none."""
-    found = answers(draft)
-    text = draft.text(random.choice(found)) if found else draft.text(draft.solution_script)
-    lines = [line.strip() for line in text.splitlines()]
-    telling = [
-        line for line in lines if len(line) >= (LEAST_LINE if found else LEAST_ANSWER) and not line.startswith("#")
-    ]
-    return max(telling, key=len, default="")
+    """A telling line of the expected results, which a solver reads nowhere else; "" where there is none."""
+    lines = [line.strip() for path in answers(draft)[:8] for line in draft.text(path).splitlines()]
+    public = "".join(draft.text(path) for path in (draft.instruction, *draft.below("environment")))
+    telling = [line for line in lines if len(line) >= LEAST_LINE and _DIGIT.search(line) and line not in public]
+    return random.choice(telling) if telling else ""
 
 
 def copied_folder(draft: Draft) -> tuple[str, str] | None:

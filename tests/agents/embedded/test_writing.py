@@ -104,8 +104,8 @@ async def test_a_repair_mends_what_the_feedback_speaks_of(desk, host, library_ta
     draft = await desk.work(Writer, library_task, plan, "draft")
     (draft / "solution" / "solve.sh").write_text("false\n")
     (draft / "environment" / "data" / "left-over").write_text("x\n")
-    own = Finding("oracle", "oracle/below-one", f"reward 0\n  s1::x: failed - {output} is missing")
-    other = Finding("oracle", "oracle/below-one", "reward 0\n  s1::x: failed - /app/out/s1-of-another.csv is missing")
+    own = Finding("oracle", "oracle/below-one", f"reward 0\n  failed: {output} is missing")
+    other = Finding("oracle", "oracle/below-one", "reward 0\n  failed: /app/out/s1-of-another.csv is missing")
     for finding, repaired in ((other, False), (Finding("gates", "", "It was rejected."), False), (own, True)):
         name = f"repaired-{finding.code.partition('/')[0]}-{repaired}-{len(finding.text)}"
         found = await desk.work(Writer, library_task, plan, name, draft=draft, feedback=(finding,))

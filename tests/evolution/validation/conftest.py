@@ -168,6 +168,10 @@ class Command:
         piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
         return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **piped)
 
+    def finish(self, process: subprocess.Popen[str]) -> Answer:
+        out, err = process.communicate(timeout=300)
+        return Answer(process.returncode, out, err)
+
     def stale(self) -> tuple[Any, ...]:
         """What dead processes left of sandboxes."""
         return asyncio.run(_asked("stale"))
