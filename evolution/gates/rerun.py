@@ -11,7 +11,7 @@ from evolution.gates.noop import noop_problem
 from evolution.gates.outcomes import accepted, finding, invalid
 from evolution.gates.rerun_conditions import TOGETHER, Conditions
 from evolution.gates.rerun_flakiness import bound, runs_needed
-from evolution.gates.rerun_signs import runs_test_cases, signs, weight
+from evolution.gates.rerun_signs import SIDE_BY_SIDE, runs_test_cases, signs, weight
 from evolution.gates.rerun_trials import ABSENT, Problem, Round, difference, plain_round
 from evolution.gates.settings import GateSettings
 from evolution.gates.trials import fresh_reference, together
@@ -82,7 +82,8 @@ class RerunGate:
         check = _Check(candidate.task, sandboxes, test_cases, self._surveys)
         doubted = weight(found)
         variants = VARIANTS if self.runs is None else 1
-        without = () if self.runs is None else (LOAD,)  # it would slow down what runs beside it
+        # Load slows down all that runs beside it, and matters only where things happen side by side.
+        without = () if self.runs is None and not SIDE_BY_SIDE.isdisjoint(sign.kind.name for sign in found) else (LOAD,)
         problem = await check.problem(self._plain_runs(doubted, variants), variants, without)
         measured = {
             "runs": float(check.clean),

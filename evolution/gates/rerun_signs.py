@@ -172,6 +172,12 @@ KINDS: Final = (
 )
 
 
+SIDE_BY_SIDE: Final = frozenset(
+    ["processes side by side", "threads or processes", "waiting", "sockets", "how long something takes"]
+)
+"""Kinds of signs of a race."""
+
+
 def signs(task: Task) -> tuple[Sign, ...]:
     """The first sign of each kind in the solution, the tests and the environment's programs."""
     files = [*solution_of(task), *tests_of(task), *task.under("environment")]
