@@ -73,10 +73,14 @@ def manifest(generation: int, entries: tuple[Entry, ...], reference: Reference) 
                 "difficulty_after": round(difficulty(plan.after, reference).total, 6),
                 "rationale": plan.rationale,
                 "base": entry.base,
-                "verdicts": [v.model_dump(mode="json", exclude={"seconds"}) for v in entry.verdicts],
+                "verdicts": [v.model_dump(mode="json", exclude=UNRELEASED) for v in entry.verdicts],
             }
         )
     return {"schema_version": SCHEMA_VERSION, "generation": generation, "tasks": tasks}
+
+
+UNRELEASED = {"seconds", "measured", "findings"}
+"""What of a verdict tells of the machine it was made on (times, conditions that could be had): no part of a release."""
 
 
 def write_release(

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evolution.errors import ConfigError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 HEAD = """\
 # Rubrics that the critic of plans and the judge of environments go by, beside those that are built in.
 # Edit a text, or set `active: false`; `python -m evolution.review` adds to the end and raises `version`.
@@ -45,6 +46,12 @@ class Rubric(BaseModel):
     since: int = 1
     added: str = ""
     active: bool = True
+
+    @field_validator("text", "reason")
+    @classmethod
+    def _in_lines(cls, given: str) -> str:
+        """Without controls and odd line ends, which a line of YAML cannot hold."""
+        return _CONTROLS.sub(" ", given)
 
 
 class Rubrics(BaseModel):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ABSENT", "RerunGate", "difference"]
 
+_OF_CHANCE: Final = frozenset(["reward-differs", "unit-differs", "units-differ", "noop-differs", "verify-again"])
 _LEAST_PLAIN: Final = 2  # clean runs before a condition may be blamed
 _AT_ONCE: Final = 4
 DOCKERFILE: Final = "environment/Dockerfile"
@@ -94,7 +95,7 @@ class RerunGate:
         }
         if problem:
             what, evidence = problem
-            noticed = "".join(f"\n  {sign.kind.name}: {sign.line}" for sign in found if what.endswith("-differs"))
+            noticed = "".join(f"\n  {sign.kind.name}: {sign.line}" for sign in found if what in _OF_CHANCE)
             return invalid(
                 self.name, what, evidence + (f"\nwhat may be behind it:{noticed}" if noticed else ""), measured
             )

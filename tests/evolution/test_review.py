@@ -25,6 +25,9 @@ from evolution.verdict import Candidate, Verdict
 from sandbox.task import Task
 from tests.evolution.conftest import write_task
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 ROOT = Path(__file__).parents[2]
 REFERENCE = FrequencyTable(domain="terminal", counts={"csv": {"awk": 8, "jq": 2}}, source="a test")
 BEFORE = Sequence(steps=(Step(id="s1", scenario="csv", skill="awk"),))

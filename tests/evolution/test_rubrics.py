@@ -1,7 +1,7 @@
 """The file of rubrics: added to at its end, whatever people have written into it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evolution.errors import ConfigError
@@ -10,6 +10,7 @@ from evolution.rubrics import Rubric, Rubrics, add_rubric, read_rubrics, write_r
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TEXT, st.text(st.characters(exclude_categories=("Cs",))), st.booleans()), max_size=5))
 def test_what_is_written_is_read(tmp_path_factory, given_):
     path = tmp_path_factory.getbasetemp() / "rubrics.yaml"

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sandbox.sandboxes import Sandboxes
 
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def image(sandboxes: Sandboxes) -> Image:
     return await sandboxes.build(Task.read(TASK_FOLDER))

@@ -20,7 +20,7 @@ from evolution.faults.independent.parts.look import results
 from evolution.faults.independent.parts.script import at_end
 from evolution.faults.planting import kinds, plant, plant_in
 from sandbox.task import Task
-from sandbox.trial.steps import run_noop, run_reference, run_solution
+from sandbox.trial.steps import run_noop, run_reference
 from sandbox.verification.verify import verify
 
 ROOT = Path(__file__).parents[3]
@@ -64,11 +64,11 @@ async def noop(sandboxes, task):
         return await run_noop(task, sandbox)
 
 
-def test_all_fifteen_are_found():
-    assert len(KINDS) == 15
+def test_all_are_found():
+    assert len(KINDS) == 16
     assert [kind for kind, fault in kinds().items() if fault.independent] == KINDS
     read = {kind for kind in KINDS if kinds()[kind].shown_by == "reading"}
-    assert read == {"contradiction", "hidden-requirement"}
+    assert read == {"contradiction", "hidden-requirement", "over-strict-text"}
 
 
 @pytest.mark.parametrize("folder", TASKS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -85,8 +85,13 @@ def test_plants_by_the_seed_alone_or_leaves_the_draft(kind, folder):
             seen += [draft.files] if draft.files not in seen else []
         else:
             assert draft.files == sound.files
-    if (kind, folder) != ("over-strict-format", OTHER_USER):
-        assert len(seen) >= 3
+    assert not seen or len(seen) >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_has_something_to_hold_on_to_in_several_tasks(kind):
+    drafts = [Draft.of(Task.read(folder)) for folder in TASKS]
+    assert sum(any(plant_in(draft, kind, seed) for seed in range(3)) for draft in drafts) >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -249,18 +254,6 @@ async def test_verifying_again_gives_another_result(way, tmp_path, sandboxes):
         assert first.score == (0 if cached else 1)
         second = await (run_reference(task, sandbox) if cached else verify(task, sandbox))
         assert (second.score if cached else second.reward.score) == 0
-
-
-@pytest.mark.parametrize(
-    "way", [state._gathered_result, state._used_up_inputs, state._lock_left_behind, state._second_time_differs]
-)
-@pytest.mark.slow
-async def test_solving_again_gives_another_result(way, tmp_path, sandboxes):
-    task = with_fault(FRESH, tmp_path, way, 1)
-    async with sandboxes.running(await sandboxes.build(task)) as sandbox:
-        assert (await run_reference(task, sandbox)).score == 1
-        await run_solution(task, sandbox, task.steps[0])
-        assert (await verify(task, sandbox)).reward.score < 1
 
 
 def test_machine_checks_hold_here_and_fail_elsewhere():

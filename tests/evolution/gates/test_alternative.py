@@ -16,6 +16,9 @@ SOLVE = """#!/bin/bash
 mkdir -p /app/out
 python3 -c '
 import json
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 state = [line.split(",")[2] for line in open("/app/data/orders.csv")]
 with open("/app/out/report.json", "w") as out:
     out.write(json.dumps({"paid": state.count("paid"), "open": state.count("open")}, indent=2) + "\\n")

@@ -17,6 +17,9 @@ from evolution.gates.leak import LeakGate
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 HEAD = "FROM python:3.12-bookworm\nWORKDIR /app\nCOPY data /app/data\n"
 TYPED = """awk -F, '$3 == "paid" { print $1 "," $2 "," $4 }' /app/data/orders.csv > /app/out/paid.csv"""
 

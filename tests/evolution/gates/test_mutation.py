@@ -7,6 +7,9 @@ import pytest
 from evolution.gates.mutation import MutationGate
 from evolution.gates.settings import GateSettings
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 PAID, TOTALS = "/app/out/paid.csv", "/app/out/totals.txt"
 
 

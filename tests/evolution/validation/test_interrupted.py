@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
+
 GATES = ("--gates", "misbehaving:Counting", "build", "oracle", "noop")
 
 
