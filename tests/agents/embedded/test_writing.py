@@ -85,6 +85,7 @@ async def test_a_task_of_somebody_elses_is_declined(desk, foreign, two_steps):
         await desk.work(Writer, foreign("access-log-digest"), plan, "child")
 
 
+@pytest.mark.slow
 async def test_a_mistake_is_made_again_and_told_nowhere(desk, host, library_task):
     plan = await host.plan(library_task, Axis.SKILL, Effort.LOW, seed=3)
     sound = bytes_of(await desk.work(Writer, library_task, plan, "sound"))
@@ -97,6 +98,7 @@ async def test_a_mistake_is_made_again_and_told_nowhere(desk, host, library_task
         assert not re.search(rf"\b({'|'.join(kinds())})\b|mistake|fault", "\n".join(told))
 
 
+@pytest.mark.slow
 async def test_a_repair_mends_what_the_feedback_speaks_of(desk, host, library_task):
     plan = await host.plan(library_task, Axis.SKILL, Effort.LOW, seed=3)
     sound = await desk.work(Writer, library_task, plan, "sound")

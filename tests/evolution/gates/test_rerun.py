@@ -14,6 +14,9 @@ from sandbox.verification.ctrf import Unit
 from sandbox.verification.reward import Reward
 from sandbox.verification.verify import Verification
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes
+
+
 FLIP = "$(( $(od -An -N4 -tu4 /dev/urandom) % 2 ))"
 YEAR = f'[ "$(date -u +%Y)" = {datetime.now(UTC).year} ]'
 LISTED = """import os, tempfile
@@ -63,7 +66,6 @@ async def test_sound_tasks_pass_with_few_runs(check, seed, child) -> None:
         ("conditions", '{ [ "$(umask)" = 0022 ] || [ "$(date +%z)" = +0000 ]; }', {}),
     ],
 )
-@pytest.mark.slow
 async def test_the_culprit_has_a_name(check, seed, name, condition, more) -> None:
     verdict = await check(RerunGate(runs=2), failing_unless(seed, condition, **more))
     assert verdict.code == f"rerun/{name}", verdict.evidence
