@@ -8,6 +8,8 @@ from evolution.gates.alternative import AlternativeGate
 from evolution.gates.roles import Alternative, Roles
 from evolution.gates.settings import GateSettings
 
+pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
+
 OUT = "/app/out/report.json"
 INSTRUCTION = (
     f"From /app/data/orders.csv write {OUT}: a JSON object with `paid` (how many orders are paid) and `open`.\n"
@@ -16,9 +18,6 @@ SOLVE = """#!/bin/bash
 mkdir -p /app/out
 python3 -c '
 import json
-pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
-
-
 state = [line.split(",")[2] for line in open("/app/data/orders.csv")]
 with open("/app/out/report.json", "w") as out:
     out.write(json.dumps({"paid": state.count("paid"), "open": state.count("open")}, indent=2) + "\\n")
