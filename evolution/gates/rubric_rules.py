@@ -34,9 +34,13 @@ _HARNESS = re.compile(
 )
 # `date` where a command stands, and not a name that only looks like it (`date = …`, `(date TEXT)` in a here-document).
 _DATE = re.compile(
-    r"(?:^|[;&|`]|(?:^|[\s$<])\()\s*(?:[A-Z_]+=\S+\s+)*date(?=\s*(?:$|[)`|;&<>'\"])|\s+[+-])(?P<arguments>[^;|&)`]*)"
+    r"(?P<before>^|[;&|`]|(?:^|[\s$<])\()\s*(?:[A-Z_]+=\S+\s+)*date(?=\s*(?:$|[)`|;&<>'\"])|\s+[+-])(?P<arguments>[^;|&)`]*)"
 )
 _DATE_IS_GIVEN = re.compile(r"(?:^|\s)(?:-u?[drf]|--date|--reference|--file|--help|--version)")
+_DEFAULT = re.compile(r"\$\{\w+:?[-=]\"?\$?\(?$")
+"""Before the date that an argument or a variable has where nobody gives another one."""
+_STOPWATCH = re.compile(r"\btime\.time(?:_ns)?\(\)")
+"""What Python tests take the time with, for the start and the length of a test; `rerun` moves the clock all the same."""
 _CLOCK = re.compile(
     r"\bdatetime\.(?:datetime\.)?(?:now|utcnow|today)\(|\bdate\.today\(|\btime\.(?:time|time_ns|localtime|ctime)\(|"
     r"\$\{?EPOCH(?:SECONDS|REALTIME)\b|\bprintf\s+['\"]?%\([^)]{0,80}\)T|(?:\btime\.|(?<![\w.)]))strftime\(\s*[\"'][^\"']*[\"']\s*\)|"
@@ -116,14 +120,21 @@ def clock_rules(task: Task) -> Iterator[Finding]:
     files = (*solution_of(task), *tests_of(task))
     seeded = {file.path for file in files if _SEEDED.search(text_of(task, file) or "")}
     for line in code_lines(task, files):
-        dates = any(not _DATE_IS_GIVEN.search(date["arguments"]) for date in _DATE.finditer(line.text))
-        if (dates and not line.file.endswith(".py")) or _CLOCK.search(line.text):
+        python = line.file.endswith(".py")
+        dates = any(_is_of_today(date, line.text) for date in _DATE.finditer(line.text))
+        text = _STOPWATCH.sub("", line.text) if python else line.text
+        if (dates and not python) or _CLOCK.search(text):
             yield Finding(
                 "clock", f"{line}\n  depends on the time of day: take a fixed time, or one from the task's data"
             )
         by_chance = _PYTHON_RANDOM.search(line.text) and line.file not in seeded
         if by_chance or _RANDOM.search(line.text) or _SHUF.search(line.text):
             yield Finding("randomness", f"{line}\n  depends on chance: give the generator a fixed seed")
+
+
+def _is_of_today(date: re.Match[str], text: str) -> bool:
+    is_default = _DEFAULT.search(text, 0, date.end("before"))
+    return not _DATE_IS_GIVEN.search(date["arguments"]) and not is_default
 
 
 def network_rules(task: Task) -> Iterator[Finding]:

@@ -64,6 +64,7 @@ async def test_a_bad_line_is_found_and_quoted(only_files, seed, path: str, line:
         ("solution/solve.sh", "date -u -d @0 +%F > /dev/null"),
         ("solution/solve.sh", 'date --date="2024-01-01" > /dev/null'),
         ("solution/solve.sh", "date=2024-01-01"),
+        ("solution/solve.sh", "day=${1-$(date +%F)} other=\"${2:-$(date +%s)}\""),
         ("solution/solve.sh", "python3 - <<'PY'\nimport sqlite3\ndate = '2024'\nx = '(date TEXT)'\nPY"),
         ("solution/solve.sh", "python3 -c 'import datetime as d; print(d.datetime(2024, 1, 1).strftime(\"%Y\"))'"),
         ("solution/solve.sh", "date -r /app/data/orders.csv > /dev/null"),
@@ -77,6 +78,13 @@ async def test_a_bad_line_is_found_and_quoted(only_files, seed, path: str, line:
 async def test_an_honest_line_is_left_alone(only_files, seed, path: str, line: str) -> None:
     verdict = await only_files(RubricGate(), with_line(seed, path, line))
     assert verdict.passed, verdict.evidence
+
+
+async def test_tests_may_take_the_time_that_they_need(only_files, seed) -> None:
+    lines = "import time\nbegan = time.time()\nprint(int(1000 * began), time.time() - began)\n"
+    assert (await only_files(RubricGate(), {**seed, "tests/units.py": lines})).passed
+    dated = await only_files(RubricGate(), {**seed, "tests/units.py": f"{lines}print(time.localtime(began))\n"})
+    assert dated.code == "rubric/clock"
 
 
 async def test_fetching_is_left_to_environments_with_a_network(only_files, seed) -> None:
