@@ -60,6 +60,8 @@ _FETCHES = re.compile(
 )
 _REWARD = re.compile(r"\breward\.(?:txt|json)\b")
 _EXIT = re.compile(r"(?:^|[;&|{]\s*|\bthen\s+|\belse\s+)exit\b")
+_OWN_FOLDER = re.compile(r"(?:^|[;&|]\s*)cd\s+[\"']?/(?:tests|tmp|logs)\b\S*\s*\|\|\s*exit\b[^;&|]*")
+"""Only a broken machine keeps the tests out of a folder of their own."""
 _TRAP = re.compile(r"\btrap\b.*\bEXIT\b")
 _ERREXIT = re.compile(r"^\s*set\s+(?:-\w*e|-o\s+errexit|.*\s-o\s+errexit)")
 _MAY_FAIL = re.compile(
@@ -193,7 +195,7 @@ def _paths_without_reward(lines: list[Line]) -> Iterator[Finding]:
     errexit = False
     for line in lines[:first]:
         errexit = errexit or bool(_ERREXIT.match(line.text))
-        if _EXIT.search(line.text):
+        if _EXIT.search(_OWN_FOLDER.sub("", line.text)):
             yield Finding("exit-before-reward", f"{line}\n  ends before a reward is written: write 0 first")
         elif errexit and _MAY_FAIL.match(line.text):
             yield Finding("stops-before-reward", f"{line}\n  under `set -e` a failure here ends it without a reward")

@@ -45,6 +45,7 @@ def with_line(files: dict, path: str, line: str) -> dict:
         ("tests/test.sh", "apt-get update && apt-get install -y curl", "network"),
         ("tests/test.sh", "curl -LsSf https://example.org/install.sh | sh", "network"),
         ("tests/test.sh", "[ -d /app/out ] || exit 1", "exit-before-reward"),
+        ("tests/test.sh", "cd /app/out || exit 1", "exit-before-reward"),
         ("tests/test.sh", "set -e\ncmp /app/out/paid.csv /tests/expected/paid.csv", "stops-before-reward"),
     ],
 )
@@ -71,6 +72,7 @@ async def test_a_bad_line_is_found_and_quoted(only_files, seed, path: str, line:
         ("solution/solve.sh", "python3 -c 'import random; random.seed(7); print(random.random())' > /dev/null"),
         ("solution/solve.sh", "shuf --random-source=/app/data/orders.csv /app/data/orders.csv > /dev/null"),
         ("tests/test.sh", "curl -s http://localhost:8000/health"),
+        ("tests/test.sh", "cd /tests || exit 1\nmkdir -p /tmp/w; cd /tmp/w || exit 1"),
         ("tests/test.sh", "set -e\nmkdir -p /logs/verifier"),
         ("tests/test.sh", "trap 'echo 0 > /logs/verifier/reward.txt' EXIT\n[ -d /app/out ] || exit 1"),
     ],
