@@ -66,7 +66,7 @@ def faulty(folder: Path, items: list[Item], each: int, wanted: list[str] | None 
 def _planted(folder: Path, fault: Fault, pools: list[list[Item]], each: int) -> list[Item]:
     found: list[Item] = []
     seeds = (seed for seed in range(1000))
-    for turn in range(4 * each):
+    for turn in range(8 * each):
         if len(found) == each:
             break
         pool = pools[turn % 2] or pools[0]

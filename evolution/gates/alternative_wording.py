@@ -31,7 +31,7 @@ _DIGEST: Final = re.compile(
 _FIXES: Final[dict[Respect, re.Pattern[str]]] = {
     "json-whitespace": re.compile(
         r"\bindent|\bcompact|\bminif|\bpretty|\bwhitespace|\b(?:one|single|same|own) line\b|"
-        r"\bline each\b|\bper line\b|\beach line\b|"
+        r"\bline each\b|\bper line\b|\beach line\b(?!['’]s)|"
         r"\bspaces?\b|\bblanks?\b|\bseparator|\bformatt(?:ed|ing)\b|"
         r"\bnew ?lines?\b|\bline (?:breaks?|feeds?)\b|\blayout\b",
         re.IGNORECASE,
@@ -80,7 +80,7 @@ _OTHER_KIND = re.compile(
 )
 _AT_LARGE = re.compile(
     r"\b(?:outputs?|results?|files?|reports?|written|write|everything|answers?)\b|"
-    r"\ball lines\b|\b(?:every|each) line\b|^\W*lines?\b",
+    r"\ball lines\b|\b(?:every|each) line\b(?!['’]s)|^\W*lines?\b",
     re.IGNORECASE,
 )
 _HEX = re.compile(r"\bhex", re.IGNORECASE)

@@ -55,7 +55,7 @@ def value_findings(scan: Scan, where: str, called: str, name: str, value: str) -
     """What a variable gives away: a text that holds a secret, or one that is a whole one, however short."""
     place = Place(f"{where} {name}", "environment", "variable in", known=False)
     yield from scan.look(place, value.encode("utf-8", "replace"))
-    bare = value.strip()
+    bare = _unescaped(value).strip()
     if len(bare) < SHORTEST_VALUE or not re.search(r"\d", bare) or scan.is_public(bare):
         return
     for line in filter(None, map(str.strip, bare.splitlines())):
@@ -65,6 +65,11 @@ def value_findings(scan: Scan, where: str, called: str, name: str, value: str) -
     for path, whole in scan.short_answers.items():
         if bare == whole:
             yield finding(GATE, "environment", f"{called} is {bare!r}, which is all that {path} holds", where)
+
+
+def _unescaped(value: str) -> str:
+    """A value with the tabs and line ends that a recipe can only hold as escapes."""
+    return value.replace("\\t", "\t").replace("\\n", "\n")
 
 
 def removals(task: Task) -> tuple[tuple[int, str], ...]:

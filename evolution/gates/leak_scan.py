@@ -114,10 +114,11 @@ class Scan:
             texts.append((secret, text))
             for number, match in enumerate(_HEREDOC.finditer(text), start=1):
                 texts.append((Secret(f"here-document {number} of {secret.path}", "", parts=secret.parts), match[3]))
-        return traits_of(texts, (self._task.instruction, *self._public))
+        return traits_of(texts, (("", self._task.instruction), *self._public))
 
     @cached_property
-    def _public(self) -> tuple[str, ...]:
+    def _public(self) -> tuple[tuple[str, str], ...]:
+        """Inputs; with their path where only their folder is called an input, not they."""
         return tuple(self._inputs())
 
     @cached_property
@@ -145,7 +146,7 @@ class Scan:
 
     def is_public(self, value: str) -> bool:
         """Whether the instruction or an input says so, too."""
-        return value in self._task.instruction or any(value in text for text in self._public)
+        return value in self._task.instruction or any(value in text for _, text in self._public)
 
     def look(self, place: Place, content: bytes) -> Iterator[Finding]:
         """What one file gives away, and what is packed or encoded in it."""
@@ -212,23 +213,30 @@ class Scan:
                         yield self._say(place, "git", match[1])
 
     def doubts(self) -> Iterator[Doubt]:
-        """Files that hold a secret in other words, as far as can be told without running anything."""
+        """Files that may give a secret away, as far as can be told without running anything.
+
+        They hold it in other words, or they lie in a folder of inputs and hold results that the tests expect.
+        """
         for place, content, suspect in self.kept:
-            if self.known.names(place.path) if place.known is None else place.known:
+            is_input = self.known.names(place.path) if place.known is None else place.known
+            if is_input and (place.known or self.known.names_file(place.path)):
                 continue
+            for secret in self.secrets if is_input else ():
+                match = None if secret.is_script else recognised(secret, suspect, known=False, in_tree=True)
+                if match is not None:
+                    yield Doubt(place, content, *match)
             for traits in self.traits:
-                match = reworded(traits, suspect)
+                match = reworded(traits, suspect, place.path if is_input else "")
                 if match is not None:
                     yield Doubt(place, content, *match)
 
-    def _inputs(self) -> Iterator[str]:
+    def _inputs(self) -> Iterator[tuple[str, str]]:
         for file in self._task.under("environment"):
             if file.size <= MOST_BYTES and not file.link and self.known.names(file.path):
-                for packed in (
-                    Packed(file.path, self._task.read_bytes(file.path)),
-                    *unpacked(file.path, self._task.read_bytes(file.path)),
-                ):
-                    yield Suspect(packed.path, packed.content).text
+                content = self._task.read_bytes(file.path)
+                called = "" if self.known.names_file(file.path) else file.path
+                for packed in (Packed(file.path, content), *unpacked(file.path, content)):
+                    yield called, Suspect(packed.path, packed.content).text
 
     def _keep(self, place: Place, content: bytes, suspect: Suspect) -> None:
         self.looked_at += 1

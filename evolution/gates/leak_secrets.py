@@ -108,10 +108,14 @@ class Known:
 
         The name of the folder does not excuse a file that is called after an answer.
         """
-        folder, base = posixpath.split(path)
-        if holds_word(self._text, base):
+        if self.names_file(path):
             return True
+        folder, base = posixpath.split(path)
         return not _TELLING.search(base) and self._names_folder(posixpath.basename(folder))
+
+    def names_file(self, path: str) -> bool:
+        """Whether instruction or solution name the file itself."""
+        return holds_word(self._text, posixpath.basename(path))
 
     def names_tree(self, path: str) -> bool:
         """Whether the instruction names one of the folders above a file, none of which is called after an answer."""

@@ -45,7 +45,7 @@ class RerunGate:
 
     Args:
         runs: How often the reference solution runs in all, at least 2, the last time under other conditions, without
-            load; left out, the sequential test of `rerun_flakiness` decides.
+            load and without the no-op before it; left out, the sequential test of `rerun_flakiness` decides.
         settings: What the sequential test wants to know.
     """
 
@@ -85,7 +85,9 @@ class RerunGate:
         variants = VARIANTS if self.runs is None else 1
         # Load slows down all that runs beside it, and matters only where things happen side by side.
         without = () if self.runs is None and not SIDE_BY_SIDE.isdisjoint(sign.kind.name for sign in found) else (LOAD,)
-        problem = await check.problem(self._plain_runs(doubted, variants), variants, without)
+        problem = await check.problem(
+            self._plain_runs(doubted, variants), variants, without, noop_too=self.runs is None
+        )
         measured = {
             "runs": float(check.clean),
             "flakiness_bound": bound(doubted, check.clean, self.settings.confidence),
@@ -137,13 +139,16 @@ class _Check:
         self.survey: Survey | None = None
         self.clean = 0
 
-    async def problem(self, runs: int, variants: int, without: Collection[str]) -> Problem | None:
+    async def problem(
+        self, runs: int, variants: int, without: Collection[str], *, noop_too: bool = True
+    ) -> Problem | None:
         """What is wrong with the task, if anything.
 
         Args:
             runs: How often the reference solution runs as usual.
             variants: How often it runs under other conditions.
             without: Conditions that are left out.
+            noop_too: Whether doing nothing is tried under other conditions, too.
         """
         first, plain = await (self._both() if runs > 1 else self._one())
         self.survey = first.survey
@@ -157,7 +162,7 @@ class _Check:
         self.clean = len(results)
         if problem or self.survey is None:
             return problem
-        conditions = Conditions(self._task, self._sandboxes, self.survey, results, set(without))
+        conditions = Conditions(self._task, self._sandboxes, self.survey, results, set(without), noop_too)
         problem = await conditions.problem(variants)
         self.clean += conditions.clean
         return problem
@@ -186,7 +191,7 @@ class _Check:
         return again
 
     def _noop_problem(self, first: Round) -> Problem | None:
-        problem = noop_problem(self._task, first.noop)
+        problem = noop_problem(self._task, first.noop) if first.noop else None
         return problem and ("noop-differs", f"run again, doing nothing is not refused any more: {problem[1]}")
 
     async def _both(self) -> tuple[Round, TrialResult]:

@@ -30,6 +30,7 @@ class Conditions:
         survey: What can be otherwise.
         plain: Clean runs under the usual conditions.
         excused: Names of conditions that are left out.
+        noop_too: Whether doing nothing is tried under them, too.
         clean: Runs of the reference solution under other conditions that went as usual.
     """
 
@@ -38,6 +39,7 @@ class Conditions:
     survey: Survey
     plain: list[TrialResult]
     excused: set[str] = field(default_factory=set)
+    noop_too: bool = True
     clean: int = 0
 
     async def problem(self, variants: int) -> Problem | None:
@@ -99,5 +101,5 @@ class Conditions:
         return list(self.survey.together(variant, self.excused))
 
     async def _tried(self, conditions: Iterable[Condition]) -> str:
-        found = await round_under(self.task, self.sandboxes, list(conditions))
+        found = await round_under(self.task, self.sandboxes, list(conditions), noop_too=self.noop_too)
         return problem_under(self.task, self.plain[0], found)

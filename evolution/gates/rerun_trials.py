@@ -33,13 +33,13 @@ class Round:
     """Nothing, then the reference solution, each verified.
 
     Attributes:
-        noop: What doing nothing earned.
+        noop: What doing nothing earned; `None` where that was not tried.
         reference: What the reference solution earned afterwards; in the same sandbox where the task has one step.
         again: The same, after its last step was verified once more; `None` where it was not.
         survey: What can be otherwise for the image's commands; `None` where nobody asked.
     """
 
-    noop: TrialResult
+    noop: TrialResult | None
     reference: TrialResult
     again: TrialResult | None = None
     survey: Survey | None = None
@@ -68,8 +68,13 @@ async def plain_round(task: Task, sandboxes: Sandboxes, known: Survey | None, *,
         return await solved(sandbox)
 
 
-async def round_under(task: Task, sandboxes: Sandboxes, conditions: Sequence[Condition]) -> Round:
-    """A round under other conditions."""
+async def round_under(
+    task: Task, sandboxes: Sandboxes, conditions: Sequence[Condition], *, noop_too: bool = True
+) -> Round:
+    """A round under other conditions, with or without the no-op before it."""
+    if not noop_too:
+        async with running_under(sandboxes, task, conditions) as sandbox:
+            return Round(None, await run_reference(task, sandbox))
     async with running_under(sandboxes, task, conditions) as sandbox:
         noop = await _nothing(task, sandbox)
         if not task.is_multi_step:
@@ -134,7 +139,7 @@ def _differing(results: Sequence[TrialResult], names: Sequence[str]) -> tuple[st
 
 def problem_under(task: Task, plain: TrialResult, found: Round) -> str:
     """What is otherwise in a round under other conditions than in a plain run; "" when nothing is."""
-    noop = noop_problem(task, found.noop)
+    noop = found.noop and noop_problem(task, found.noop)
     if noop:
         return f"doing nothing is not refused any more: {noop[1]}"
     differs = difference([plain, found.reference], ["as usual", "so"])

@@ -40,7 +40,7 @@ _DATE_IS_GIVEN = re.compile(r"(?:^|\s)(?:-u?[drf]|--date|--reference|--file|--he
 _DEFAULT = re.compile(r"\$\{\w+:?[-=]\"?\$?\(?$")
 """Before the date that an argument or a variable has where nobody gives another one."""
 _STOPWATCH = re.compile(r"\btime\.time(?:_ns)?\(\)")
-"""What Python tests take the time with, for the start and the length of a test; `rerun` moves the clock all the same."""
+"""What Python tests take the time with, for the start and length of a test; `rerun` moves the clock all the same."""
 _CLOCK = re.compile(
     r"\bdatetime\.(?:datetime\.)?(?:now|utcnow|today)\(|\bdate\.today\(|\btime\.(?:time|time_ns|localtime|ctime)\(|"
     r"\$\{?EPOCH(?:SECONDS|REALTIME)\b|\bprintf\s+['\"]?%\([^)]{0,80}\)T|(?:\btime\.|(?<![\w.)]))strftime\(\s*[\"'][^\"']*[\"']\s*\)|"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evolution.faults.draft import Draft
 
-_TOOLS = ("xsv", "mlr", "duckdb", "csvtool", "xmlstarlet", "yq", "datamash", "gron", "dasel", "htmlq")
+_TOOLS = ("xsv", "mlr", "duckdb", "csvtool", "xmlstarlet", "trurl", "datamash", "gron", "dasel", "htmlq")
 _MODULES = ("polars", "orjson", "deepdiff", "pyarrow", "rapidfuzz", "ijson")
 
 

@@ -47,6 +47,7 @@ def test_what_is_said_is_fixed(respect, said: str) -> None:
         ("json-key-order", "The order of keys does not matter, the order of lists does."),
         ("json-whitespace", "\n\n- CSV and text results have every line ended by a single line feed."),
         ("final-newline", "\n\n- CSV and text results have every line ended by a single line feed."),
+        ("json-whitespace", "The clocks changed, so mind each line's zone."),
         ("json-whitespace", "It has exactly the keys named above."),
         ("json-key-order", "The list in `a` is sorted."),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import marshal
 import sqlite3
 import subprocess
@@ -155,6 +156,10 @@ async def test_a_short_answer_in_a_variable(only_files, seed) -> None:
     verdict = await only_files(LeakGate(), {**files, "task.toml": seed["task.toml"] + told})
     assert verdict.code == "leak/environment"
     assert "tests/expected/total.txt" in verdict.evidence
+    row = 'ENV SAMPLE="customer-7\\\\t12\\\\tpaid"\n'
+    table = {**files, "tests/expected/table.tsv": "customer-7\t12\tpaid\ncustomer-9\t4\topen\n"}
+    verdict = await only_files(LeakGate(), {**table, "environment/Dockerfile": HEAD + row})
+    assert verdict.code == "leak/environment"
     compose = "services:\n  main:\n    environment:\n      - SUM=total=1250.75\n"
     verdict = await only_files(LeakGate(), {**files, "environment/docker-compose.yaml": compose})
     assert verdict.code == "leak/environment"
@@ -225,6 +230,23 @@ async def test_a_tree_that_comes_back_in_part_is_no_leak(check, seed) -> None:
     # Where it lies as an answer would, it is one.
     files["environment/data/expected/page.txt"] = files.pop("environment/data/ours/docs/page.txt")
     assert (await check(LeakGate(), files)).code == "leak/copy"
+
+
+async def test_expected_results_in_a_folder_of_inputs(check, seed) -> None:
+    digests = [hashlib.sha256(f"{number}".encode()).hexdigest()[:12] for number in range(60)]
+    lines = "\n".join(digests) + "\n"
+    files = {**seed, "tests/expected/rows.json": lines}
+    files["instruction.md"] += "More of them are in /app/data/spool/, and are left alone.\n"
+    at = "environment/data/spool/README.internal"
+    assert (await check(LeakGate(), {**files, at: lines})).code == "leak/copy"
+    verdict = await check(LeakGate(), {**files, at: "For reviewers.\n\n" + "\n".join(digests[10:55])})
+    assert verdict.code == "leak/similar", verdict.evidence
+    assert verdict.findings[0].where == at
+    # It is an input where the reference solution needs it.
+    needed = {**files, "environment/data/spool/rows.txt": lines}
+    needed["solution/solve.sh"] += "for file in /app/data/spool/*; do cp $file /app/out/rows.json; done\n"
+    verdict = await check(LeakGate(), needed)
+    assert verdict.passed, verdict.evidence
 
 
 async def test_expected_output_in_other_words(check, seed) -> None:

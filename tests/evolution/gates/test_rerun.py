@@ -80,7 +80,7 @@ def test_every_condition_has_a_code() -> None:
 
 async def test_nothing_done_that_passes_at_another_date(check, seed) -> None:
     script = seed["tests/test.sh"].replace("\nexit 0", f"\n{YEAR} || echo 1 > /logs/verifier/reward.txt\nexit 0")
-    verdict = await check(RerunGate(runs=2), {**seed, "tests/test.sh": script})
+    verdict = await check(RerunGate(), {**seed, "tests/test.sh": script})
     assert verdict.code == "rerun/clock"
     assert "doing nothing is not refused any more" in verdict.evidence
 

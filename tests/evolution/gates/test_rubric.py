@@ -65,7 +65,7 @@ async def test_a_bad_line_is_found_and_quoted(only_files, seed, path: str, line:
         ("solution/solve.sh", "date -u -d @0 +%F > /dev/null"),
         ("solution/solve.sh", 'date --date="2024-01-01" > /dev/null'),
         ("solution/solve.sh", "date=2024-01-01"),
-        ("solution/solve.sh", "day=${1-$(date +%F)} other=\"${2:-$(date +%s)}\""),
+        ("solution/solve.sh", 'day=${1-$(date +%F)} other="${2:-$(date +%s)}"'),
         ("solution/solve.sh", "python3 - <<'PY'\nimport sqlite3\ndate = '2024'\nx = '(date TEXT)'\nPY"),
         ("solution/solve.sh", "python3 -c 'import datetime as d; print(d.datetime(2024, 1, 1).strftime(\"%Y\"))'"),
         ("solution/solve.sh", "date -r /app/data/orders.csv > /dev/null"),
