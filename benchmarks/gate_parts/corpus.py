@@ -6,12 +6,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.embedded import library
+from benchmarks.library_tasks import drawn_sequence, write_task
 from evolution.faults.fault import Fault
 from evolution.faults.planting import kinds, plant
 from evolution.intake import find_tasks
 from evolution.randomness import generator
-from evolution.sequence import Sequence, Step
 from sandbox.task import Task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,24 +85,6 @@ def _planted(folder: Path, fault: Fault, pools: list[list[Item]], each: int) -> 
 
 def _render(target: Path, number: int) -> bool:
     draw = generator("corpus", "library", number)
-    steps = []
-    for place in range(1, draw.choice((1, 1, 2, 3)) + 1):
-        scenario = draw.choice(sorted(library.scenario_names()))
-        skills = [skill for skill in sorted(library.skill_names()) if library.compatible(scenario, skill)]
-        steps.append(Step(id=f"s{place}", scenario=scenario, skill=draw.choice(skills)))
+    sequence = drawn_sequence(draw, (1, 1, 2, 3))
     reward = draw.choice(("binary", "fraction"))
-    try:
-        files = library.render_task(
-            Sequence(steps=tuple(steps)), 9000 + number, name=f"corpus/library-{number:04d}", reward=reward
-        )
-    except (library.LibraryError, ValueError):
-        return False
-    aside = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    for path, file in files.items():
-        place = aside / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.content)
-        place.chmod(0o755 if file.executable else 0o644)
-    aside.rename(target)
-    return True
+    return write_task(target, sequence, 9000 + number, name=f"corpus/library-{number:04d}", reward=reward)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.embedded import library
 from agents.errors import RoleDeclinedError, RoleFailedError
 from agents.model import ModelGateway
 from agents.roles.proposer import Proposer
 from agents.roles.requests import Occasion, ProposalRequest
+from benchmarks.library_tasks import drawn_sequence, write_task
 from evolution.journal import CallJournal
 from evolution.plan import Axis, Effort, Plan
 from evolution.randomness import derive_seed, generator
 from evolution.reference import shipped, surprisals
-from evolution.sequence import Sequence, Step
+from evolution.sequence import Sequence
 from sandbox.task import Task
 
 SEED = 0
@@ -93,29 +92,9 @@ async def _plan(proposer: Proposer, parent: Task, name: str, turn: int) -> Plan 
 
 
 def _sequence(number: int) -> Sequence:
-    draw = generator("generation-modes", number)
-    steps = []
-    for place in range(1, draw.choice((1, 1, 2)) + 1):
-        scenario = draw.choice(sorted(library.scenario_names()))
-        skills = [skill for skill in sorted(library.skill_names()) if library.compatible(scenario, skill)]
-        steps.append(Step(id=f"s{place}", scenario=scenario, skill=draw.choice(skills)))
-    return Sequence(steps=tuple(steps))
+    return drawn_sequence(generator("generation-modes", number), (1, 1, 2))
 
 
 def _rendered(target: Path, number: int) -> bool:
     reward: Literal["binary", "fraction"] = "fraction" if number % 2 else "binary"
-    try:
-        files = library.render_task(
-            _sequence(number), 70_000 + number, name=f"benchmark/seed-{number:04d}", reward=reward
-        )
-    except library.LibraryError:
-        return False
-    aside = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    for path, file in files.items():
-        place = aside / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.content)
-        place.chmod(0o755 if file.executable else 0o644)
-    aside.rename(target)
-    return True
+    return write_task(target, _sequence(number), 70_000 + number, name=f"benchmark/{target.name}", reward=reward)

@@ -123,5 +123,5 @@ async def test_a_name_that_is_no_file_name_goes_back(parent: Task, journal: Jour
 
 async def test_an_author_that_hands_in_nothing_is_told_of_as_such(parent: Task, journal: Journal) -> None:
     for script in ([AIMessage("No.")] * 3, [ModelUnavailableError("down")] * 2):
-        with pytest.raises(GateError, match=r"wrote no alternative of tests/totals"):
+        with pytest.raises(GateError, match=r"handed in nothing for tests/totals"):
             await ModelAuthor(gateway(journal), ScriptedChatModel(script=script)).alternatives(parent, len(script))
