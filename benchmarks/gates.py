@@ -4,7 +4,8 @@
     python benchmarks/gates.py --sound 40 --faults 2      a sample
 
 Sound tasks: those written by hand (`tests/data`), the bundled seeds, and the embedded author's. A fault is planted in
-copies of them (`evolution.faults`); no gate can read what was planted. What running cannot show is counted apart.
+copies of them (`evolution.faults`); no gate can read what was planted. What running cannot show is counted apart; with
+--judge MODEL somebody reads as well (gate `rubric-judge`).
 Finished tasks are kept in --work, so that a run that was ended goes on.
 """
 
@@ -19,8 +20,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from agents.model import ModelGateway
+from agents.roles.judge import ModelJudge
 from benchmarks.gate_parts import corpus, table
 from evolution.gates.registry import make_gates
+from evolution.gates.roles import Roles
 from evolution.gates.settings import GateSettings
 from evolution.journal import Journal
 from evolution.validation.report import TaskReport
@@ -34,19 +38,24 @@ GATES = ("rubric", "build", "leak", "oracle", "noop", "rerun", "exploit", "alter
 RESULTS = Path(__file__).parent / "results"
 
 
+def roles(judge: str | None, journal: Journal) -> Roles:
+    return Roles(judge=ModelJudge(ModelGateway(journal), judge)) if judge else Roles()
+
+
 async def judged(
     items: list[corpus.Item], arguments: argparse.Namespace, *, thorough: bool
 ) -> list[tuple[corpus.Item, TaskReport]]:
     backend = load_backend(base=("*=host",))
+    gates = [*arguments.gates, *(["rubric-judge"] if arguments.judge else [])]
     found: dict[int, TaskReport] = {}
     try:
         with Journal(arguments.work / "judged.db") as journal:
             validation = Validation(
                 Sandboxes(backend, concurrency=4 * (os.cpu_count() or 1), network="task"),
-                make_gates(arguments.gates, GateSettings()),
+                make_gates(gates, GateSettings(), roles(arguments.judge, journal)),
                 Suppressions(),
                 journal,
-                settings=f"{arguments.gates} {thorough} {arguments.version}",
+                settings=f"{gates} {arguments.judge} {thorough} {arguments.version}",
                 workers=arguments.workers,
                 thorough=thorough,
             )
@@ -71,6 +80,7 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=40, help="faults of each kind (default: 40)")
     parser.add_argument("--kinds", nargs="+", help="only these kinds")
     parser.add_argument("--gates", nargs="+", default=GATES)
+    parser.add_argument("--judge", metavar="MODEL", help="a model that reads every task that the other gates accept")
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("--work", type=Path, default=Path("runs/benchmark-gates"), help="corpus and finished work")
     parser.add_argument("--version", default="", help="any word: another one judges everything anew")

@@ -30,8 +30,14 @@ class Item:
 
 
 def sound(folder: Path, count: int) -> list[Item]:
-    """`count` sound tasks: all that are written by hand, the seeds, and as many of the library's as it takes."""
+    """`count` sound tasks: all that are written by hand, the seeds, and as many of the library's as it takes.
+
+    A count that is not enough for those written by hand is a sample, half of it by hand.
+    """
     found = [Item(path, by_hand=True) for path in find_tasks(BY_HAND)]
+    if count <= len(found):
+        generator("corpus", "sample", count).shuffle(found)
+        del found[-(-count // 2) :]
     found += [Item(path, by_hand=False) for path in find_tasks((SEEDS,))]
     return [*found, *(Item(path, by_hand=False) for path in rendered(folder, count - len(found)))][:count]
 
