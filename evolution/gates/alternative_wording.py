@@ -105,8 +105,10 @@ def is_open(instruction: str, path: str, respect: Respect) -> bool:
         return True
     if respect == "json-key-order":
         return not any(_orders_keys(sentence) for sentence in sentences)
-    if respect == "letter-case" and not any(_HEX.search(sentence) for sentence in sentences):
-        return False
+    if respect == "letter-case":
+        said = [sentence for sentence in _SENTENCE.split(instruction) if sentence and _HEX.search(sentence)]
+        if not any(_HEX.search(sentence) for sentence in sentences) or any(map(fixed.search, said)):
+            return False  # how one digest is written holds for all
     return not any(fixed.search(sentence) for sentence in sentences)
 
 

@@ -60,6 +60,12 @@ def test_letter_case_is_open_only_where_hexadecimal_is_said() -> None:
     assert not is_open("Write the SHA-256 to /app/sum.txt.", "/app/sum.txt", "letter-case")
     assert is_open("Write the digest in hexadecimal to /app/sum.txt.", "/app/sum.txt", "letter-case")
     assert not is_open("Write the digest in lower-case hexadecimal to /app/sum.txt.", "/app/sum.txt", "letter-case")
+    chained = (
+        "A link is the SHA-256 of the one before (64 lower-case hexadecimal digits). Write the last to /app/sum.txt."
+    )
+    told = f"{chained} The first hexadecimal digit of what is in /app/sum.txt leads on."
+    assert not is_open(told, "/app/sum.txt", "letter-case")
+    assert is_open(told.replace("lower-case ", ""), "/app/sum.txt", "letter-case")
 
 
 VALUES = st.recursive(
