@@ -107,6 +107,16 @@ class ModelGateway:
         about = {"role": role, "call": call, "model": provider.name}
         return MeteredChatModel(inner=inner, provider=provider, rules=self._rules, call=call, metadata=about)
 
+    @property
+    def journal(self) -> CallJournal:
+        """Where finished calls are."""
+        return self._rules.journal
+
+    @property
+    def address(self) -> str:
+        """Where models are asked for, where that was said: the same name may be another model there."""
+        return "" if self._api_base is None else repr(self._api_base)
+
     def drain(self) -> None:
         """Lets the calls under way finish and be recorded; each new one raises `DrainedError`."""
         self._rules.draining.set()

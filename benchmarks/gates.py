@@ -6,7 +6,7 @@
 Sound tasks: those written by hand (`tests/data`), the bundled seeds, and the embedded author's. A fault is planted in
 copies of them (`evolution.faults`); no gate can read what was planted. What running cannot show is counted apart; with
 --judge MODEL somebody reads as well (gate `rubric-judge`).
-Finished tasks are kept in --work, so that a run that was ended goes on.
+Finished tasks are kept in --work, so that a run that was ended goes on; other code finds nothing finished.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from agents.model import ModelGateway
 from agents.roles.judge import ModelJudge
 from benchmarks.gate_parts import corpus, table
+from evolution.faults.planting import kinds
 from evolution.gates.registry import make_gates
 from evolution.gates.roles import Roles
 from evolution.gates.settings import GateSettings
 from evolution.journal import Journal
+from evolution.validation.identity import code_digest
 from evolution.validation.report import TaskReport
 from evolution.validation.running import Validation
 from evolution.validation.suppressions import Suppressions
@@ -55,7 +57,7 @@ async def judged(
                 make_gates(gates, GateSettings(), roles(arguments.judge, journal)),
                 Suppressions(),
                 journal,
-                settings=f"{gates} {arguments.judge} {thorough} {arguments.version}",
+                settings=f"{gates} {arguments.judge} {thorough} {code_digest('sandbox', 'evolution')}",
                 workers=arguments.workers,
                 thorough=thorough,
             )
@@ -83,9 +85,13 @@ def main() -> None:
     parser.add_argument("--judge", metavar="MODEL", help="a model that reads every task that the other gates accept")
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("--work", type=Path, default=Path("runs/benchmark-gates"), help="corpus and finished work")
-    parser.add_argument("--version", default="", help="any word: another one judges everything anew")
     parser.add_argument("--csv", type=Path, default=RESULTS, help="folder of gates.csv and gates-precision.csv")
     arguments = parser.parse_args()
+    if arguments.sound < 1 or arguments.faults < 0:
+        parser.error("--sound: at least 1; --faults: at least 0")
+    unknown = [kind for kind in arguments.kinds or () if kind not in kinds()]
+    if unknown:
+        parser.error(f"--kinds {unknown[0]}: no such kind; there are {', '.join(kinds())}")
     arguments.work.mkdir(parents=True, exist_ok=True)
     sound = corpus.sound(arguments.work / "sound", arguments.sound)
     faulty = corpus.faulty(arguments.work / "faulty", sound, arguments.faults, arguments.kinds)
@@ -93,12 +99,14 @@ def main() -> None:
     found += asyncio.run(judged(faulty, arguments, thorough=False))
     ours = sum(report.verdict_class is VerdictClass.INFRASTRUCTURE for _, report in found)
     by_kind, by_gate = table.kind_rows(found), table.gate_rows(found)
-    table.write(by_kind, arguments.csv / "gates.csv")
-    table.write(by_gate, arguments.csv / "gates-precision.csv")
-    table.show(by_kind)
-    print()
-    table.show(by_gate)
-    print(f"\n{len(found)} tasks judged; {ours} could not be, for reasons of this machine, and are left out above")
+    for rows, name, columns in (
+        (by_kind, "gates.csv", table.KIND_COLUMNS),
+        (by_gate, "gates-precision.csv", table.GATE_COLUMNS),
+    ):
+        table.write(rows, arguments.csv / name, columns)
+        table.show(rows, columns)
+        print()
+    print(f"{len(found)} tasks judged; {ours} could not be, for reasons of this machine, and are left out above")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ the others together. What the gates let through all the same is worked out after
 The control takes drafts that the gates have rejected and lets the author repair each once: told what was found in it,
 told only that it was rejected, and told what was found in another draft.
 
-Finished trials are kept in --work, so that a run that was ended goes on.
+Finished trials are kept in --work, so that a run that was ended goes on; other gates or code find nothing finished.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import os
 import sys
 import time
@@ -37,6 +38,7 @@ from evolution.config import MODES
 from evolution.gates.registry import DEFAULT_GATES, make_gates
 from evolution.gates.settings import GateSettings
 from evolution.journal import Journal
+from evolution.validation.identity import code_digest
 from evolution.verdict import Gate
 from sandbox.backends import load_backend
 from sandbox.sandboxes import Sandboxes
@@ -178,6 +180,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/benchmark-generation"), help="finished work")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the CSV files and the picture")
     arguments = parser.parse_args()
+    asked = (arguments.gates, arguments.reruns, arguments.repair_attempts)
+    said = f"{asked} {code_digest('sandbox', 'evolution', 'agents', 'graphs')}"
+    arguments.work /= hashlib.sha256(said.encode()).hexdigest()[:12]
     rows, control = asyncio.run(measured(arguments))
     if rows:
         from benchmarks.generation_parts.chart import draw

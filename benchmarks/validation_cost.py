@@ -1,7 +1,7 @@
 """What validating costs beside the tasks' own tests, and whether a killed validation goes on where it was.
 
     python benchmarks/validation_cost.py                      6 tasks of the embedded author's library
-    python benchmarks/validation_cost.py --tasks 200          what README's figures are taken from
+    python benchmarks/validation_cost.py --tasks 200          many
 
 One command validates all of them with 8 workers. Printed: wall-clock seconds, seconds in which tasks' own `test.sh` ran
 (summed; they run side by side), what is left for each task, and the same as ratios. Then the command is killed in the

@@ -16,7 +16,7 @@ from evolution.plan import Axis, Effort
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROLES = ("proposer", "critic", "evolver")
+ROLES = ("proposer", "critic", "evolver", "judge")
 MODES = ("loop", "prompt+feedback", "prompt")
 ON_THIS_MACHINE = ("*=host",)
 MODEL_FIELDS = tuple(f"{role}_model" for role in ROLES)
@@ -37,6 +37,7 @@ class RunConfig(BaseModel):
         proposer_model: Model string of the proposer.
         critic_model: Model string of the critic.
         evolver_model: Model string of the difficulty-evolver.
+        judge_model: Model string of the judge, who is asked by the gate `rubric-judge` alone.
         api_base: Address of an OpenAI-compatible server for the models, where the string alone does not say.
         axes: Difficulty axes to evolve along.
         mode: How environments are written (AutoEnvScaling, "three ways to generate"): `loop` works in a sandbox,
@@ -67,6 +68,7 @@ class RunConfig(BaseModel):
     proposer_model: str | None = None
     critic_model: str | None = None
     evolver_model: str | None = None
+    judge_model: str | None = None
     api_base: str | None = None
     axes: Annotated[tuple[Axis, ...], Field(min_length=1)] = tuple(Axis)
     mode: Literal["loop", "prompt+feedback", "prompt"] = "loop"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolution.commands import WRONG_USE, rooms_problem
-from evolution.errors import EvolutionError
+from evolution.errors import ConfigError, EvolutionError
 from evolution.gates.outcomes import shown_safely
 from evolution.reviewing import (
     Released,
@@ -89,6 +90,9 @@ class Reviewing:
             EvolutionError: The run or the file of rubrics cannot be read.
         """
         known = reviews(self._run)
+        folder = self._rubrics.absolute().parent
+        if not os.access(folder, os.W_OK):
+            raise ConfigError(f"--rubrics {self._rubrics}: no file can be made in {folder}; give another one")
         read_rubrics(self._rubrics)  # a broken file is told before anybody has typed a reason
         waiting = [item for item in released(self._run) if again or item.task_id not in known]
         for number, item in enumerate(waiting, start=1):
@@ -143,12 +147,16 @@ class Reviewing:
         except EOFError:
             other = ""
         text = other or text
-        name = ""
+        record(self._run, Review(item.task_id, "rejected", reason))  # the word counts, whatever becomes of the rubric
         if text != "-":
-            rubrics = add_rubric(self._rubrics, text, reason=reason, task=item.task_id)
+            try:
+                rubrics = add_rubric(self._rubrics, text, reason=reason, task=item.task_id)
+            except (EvolutionError, OSError) as error:
+                self._say(f"{error}\nIt is rejected, and no rubric came of it: add it to {self._rubrics} yourself.")
+                return True
             name = rubrics.rubrics[-1].id
+            record(self._run, Review(item.task_id, "rejected", reason, name))
             self._say(f"{name} is in {self._rubrics}, version {rubrics.version}.")
-        record(self._run, Review(item.task_id, "rejected", reason, name))
         return True
 
     def _show(self, key: str, item: Released) -> bool:

@@ -12,7 +12,7 @@ from evolution.gates.outcomes import shown_safely
 from evolution.gates.scripts import text_of
 from evolution.run_folder import SEEDS_FOLDER, TRANSCRIPTS_FOLDER
 from sandbox.errors import TaskError
-from sandbox.task import Task
+from sandbox.task import Task, TaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,9 +183,20 @@ def difference(parent: Task | None, task: Task) -> str:
                 lineterm="",
             )
         )
+        if not lines:
+            parts.append(f"{path}: {_being(old)} → {_being(new)}")
         more = len(lines) - LONGEST_FILE_DIFF
         parts += lines[:LONGEST_FILE_DIFF] + ([f"… {more} more lines of {path}"] if more > 0 else [])
     return shown_safely("\n".join(parts))
+
+
+def _being(file: TaskFile | None) -> str:
+    """What a file is, where its text tells no difference."""
+    if file is None:
+        return "absent"
+    if file.link:
+        return f"link to {file.link}"
+    return f"{file.size} bytes, {'with' if file.executable else 'without'} its run bit"
 
 
 def tests_text(task: Task) -> str:

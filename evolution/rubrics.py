@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
@@ -22,6 +23,8 @@ HEAD = """\
 """
 _LAYOUT: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 100}
 _VERSION = re.compile(r"^version: *\d+", re.MULTILINE)
+_NO_RUBRICS = re.compile(r"^rubrics:[ \t]*(?:\[\s*\]|null|~)?[ \t]*(?:#.*)?\n?", re.MULTILINE)
+_ITEM = re.compile(r"^rubrics:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*([ \t]*)- ", re.MULTILINE)
 
 
 class Rubric(BaseModel):
@@ -66,6 +69,12 @@ class Rubrics(BaseModel):
 
     version: Annotated[int, Field(ge=0)] = 0
     rubrics: tuple[Rubric, ...] = ()
+
+    @field_validator("rubrics", mode="before")
+    @classmethod
+    def _none_left(cls, given: object) -> object:
+        """`rubrics:` with nothing behind it, as it stays when somebody takes the last one out."""
+        return () if given is None else given
 
     @model_validator(mode="after")
     def _ids_once(self) -> Self:
@@ -120,28 +129,39 @@ def add_rubric(path: Path, text: str, *, reason: str = "", task: str = "") -> Ru
     """Adds a rubric to the file and raises its version; what people wrote into it, comments too, stays as it is.
 
     Raises:
-        ConfigError: The file is malformed.
+        ConfigError: The file is malformed, or laid out so that nothing can be added at its end.
         OSError: It cannot be written.
     """
     rubrics = read_rubrics(path).with_added(text, reason=reason, task=task)
     if path.exists():
-        appended = _appended(path.read_text(encoding="utf-8"), rubrics)
-        if appended is not None:
-            _write_whole(path, appended)
-            return rubrics
-    write_rubrics(rubrics, path)
+        _write_whole(path, _appended(path, rubrics))
+    else:
+        write_rubrics(rubrics, path)
     return rubrics
 
 
-def _appended(text: str, wanted: Rubrics) -> str | None:
-    """The text with the last of `wanted` behind it, or `None` where its layout is not the one that is written here."""
+def _appended(path: Path, wanted: Rubrics) -> str:
+    """The file's text with the last of `wanted` behind it."""
+    text = path.read_text(encoding="utf-8")
+    empty = not (yaml.safe_load(text) or {}).get("rubrics")
     entry = yaml.safe_dump([wanted.rubrics[-1].model_dump(mode="json")], **_LAYOUT)
+    indent = _ITEM.search(text)
+    entry = textwrap.indent(entry, indent[1] if indent else "")
     raised = _VERSION.sub(f"version: {wanted.version}", text, count=1)
+    if not _VERSION.search(text):
+        raised = f"version: {wanted.version}\n{raised}"
+    if empty:
+        raised = _NO_RUBRICS.sub("", raised).rstrip("\n") + "\nrubrics:"
     found = raised.rstrip("\n") + "\n" + entry
     try:
-        return found if Rubrics.model_validate(yaml.safe_load(found)) == wanted else None
+        if Rubrics.model_validate(yaml.safe_load(found)) == wanted:
+            return found
     except (yaml.YAMLError, ValidationError):
-        return None
+        pass
+    raise ConfigError(
+        f"{path}: nothing can be added at its end without changing what is there; let `rubrics:` be the last key, "
+        "one entry below the other"
+    )
 
 
 def write_rubrics(rubrics: Rubrics, path: Path) -> None:

@@ -114,7 +114,7 @@ def _place(group: _ArgumentGroup) -> None:
 
 def _output(group: _ArgumentGroup) -> None:
     group.add_argument("--out", type=Path, metavar="DIR", help="where results are kept (default: runs/validation)")
-    group.add_argument("--fresh", action="store_true", help="validate anew what is kept there")
+    group.add_argument("--fresh", action="store_true", help="put aside what is kept there (old-1, …), and begin anew")
     group.add_argument("--json", action="store_true", help="print one line of JSON for each task, in order")
     group.add_argument("--junit", nargs="?", type=Path, const=Path("junit.xml"), metavar="FILE",
                        help="write JUnit XML (default name: junit.xml)")  # fmt: skip

@@ -22,8 +22,11 @@ from evolution.gates.roles import Roles
 from evolution.gates.settings import GateSettings
 from evolution.progress import silent
 from evolution.reference import shipped
+from evolution.rubrics import read_rubrics
+from evolution.run_folder import RUBRICS_FILE
 from graphs.environment_loop import build_environment_loop
 from graphs.evolve import build_evolve
+from graphs.forecast import JUDGING
 from graphs.generations import Run
 from graphs.plan_loop import build_plan_loop
 from sandbox.backends import load_backend
@@ -51,7 +54,10 @@ def check(config: RunConfig) -> None:
     Raises:
         EvolutionError: A gate, a model, the back end, a base or the reference distribution cannot be had; says which.
     """
+    has_copy = (config.out / RUBRICS_FILE).exists()  # a run that is taken up again goes by its own
     _gates(config, Roles(judge=_NobodyYet()), config.rubrics)
+    if config.rubrics is not None and not has_copy:
+        read_rubrics(config.rubrics, must_exist=True)
     shipped(config.domain)
     try:
         _backend(config)
@@ -59,7 +65,10 @@ def check(config: RunConfig) -> None:
         raise ConfigError(f"--sandbox {config.sandbox}: {error}") from error
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    for role in ROLES:
+    roles = [role for role in ROLES if role != "judge" or JUDGING in config.gates]
+    if JUDGING in config.gates and config.model_for("judge").startswith("embedded/"):
+        raise ConfigError(f"gate {JUDGING} needs a model that reads: the embedded author cannot (--judge-model)")
+    for role in roles:
         try:
             check_model(config.model_for(role), api_base=config.api_base)
         except ModelSpecError as error:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from evolution.config import RunConfig
 
 
+JUDGING = "rubric-judge"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """What one conversation of a role uses, by rule of thumb: the history is read again at each turn.
@@ -33,7 +36,20 @@ SESSIONS = {
     "proposer": Session(calls=5, input_tokens=35_000, output_tokens=2_500),
     "critic": Session(calls=4, input_tokens=25_000, output_tokens=1_200),
     "evolver": Session(calls=30, input_tokens=600_000, output_tokens=25_000),
+    "judge": Session(calls=6, input_tokens=60_000, output_tokens=1_500),
 }
+WRITER = Session(calls=1, input_tokens=30_000, output_tokens=12_000)
+"""The evolver's in the modes in which it writes all files in one answer."""
+
+
+def sessions(config: RunConfig) -> dict[str, Session]:
+    """Of the roles that a run has."""
+    found = dict(SESSIONS)
+    if config.mode != "loop":
+        found["evolver"] = WRITER
+    if JUDGING not in config.gates:
+        del found["judge"]
+    return found
 
 
 def forecast_lines(config: RunConfig) -> Iterator[str]:
@@ -48,13 +64,15 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
         yield f"  refused    {refusal.folder}: {refusal.reason}"
     yield f"generations  {config.generations}: up to {environments} environments"
     yield f"axes         {', '.join(config.axes)}, effort {config.effort}"
+    yield f"mode         {config.mode}"
     yield f"gates        {' '.join(config.gates)}, in {config.sandbox} sandboxes"
     least, most = 0.0, 0.0
     unpriced = []
-    for role, session in SESSIONS.items():
+    roles = sessions(config)
+    for role, session in roles.items():
         model = config.model_for(role)
         price = prices(model)
-        attempts = config.repair_attempts if role == "evolver" else config.plan_attempts
+        attempts = config.repair_attempts if role in {"evolver", "judge"} else config.plan_attempts
         if price is None:
             unpriced.append(model)
             cost = "price not known"
@@ -64,7 +82,7 @@ def forecast_lines(config: RunConfig) -> Iterator[str]:
             most += environments * once * attempts * len(config.axes)
             cost = f"about ${once:.2f} a session"
         yield f"{role:<12} {model}: about {session.calls} calls a session, {cost}"
-    if len(unpriced) < len(SESSIONS):
+    if len(unpriced) < len(roles):
         yield f"dollars      about ${least:.2f} if every first attempt holds, about ${most:.2f} if only the last does"
     else:
         yield "dollars      not known"
@@ -84,4 +102,4 @@ def unlimited_models(config: RunConfig) -> tuple[str, ...]:
     """The models that a limit in dollars cannot hold back, because no price of theirs is known."""
     if config.budget_usd is None:
         return ()
-    return tuple(sorted({model for role in SESSIONS if prices(model := config.model_for(role)) is None}))
+    return tuple(sorted({model for role in sessions(config) if prices(model := config.model_for(role)) is None}))

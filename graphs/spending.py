@@ -90,7 +90,8 @@ class Spending:
         if self.accepted:
             whole = self.whole
             each = f"{(whole.input_tokens + whole.output_tokens) / self.accepted:,.0f} tokens"
-            yield f"per valid environment   {each}, ${whole.cost_usd / self.accepted:.4f}, planning included"
+            took = f"{whole.seconds / self.accepted:.1f} s of models, {gates / self.accepted:.1f} s of gates"
+            yield f"per valid environment   {each}, ${whole.cost_usd / self.accepted:.4f}, {took}, planning included"
 
 
 def spending(journal: Journal, results: Sequence[Result]) -> Spending:

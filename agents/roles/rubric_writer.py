@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from agents.prompts import prompt
+from agents.roles.conversation_key import conversation_key
 from agents.roles.session import RoleSession, SessionLimits, Submission
 from agents.tools import Arguments
 
@@ -44,13 +44,15 @@ class RubricWriter:
             RoleFailedError: It handed in nothing usable.
             ModelError: The model could not be had.
         """
-        about = f"{self._model if isinstance(self._model, str) else ''}\0{reason}\0{instruction}"
-        digest = hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:16]
+        system = prompt(__package__, "rubric_writer.system.md")
+        assignment = f"The reason:\n\n{reason}\n\nThe environment's instruction:\n\n{instruction}"
+        name = self._model if isinstance(self._model, str) else type(self._model).__name__
+        call = conversation_key(ROLE, name, self._gateway.address, system, assignment)
         session = RoleSession(
-            self._gateway.chat(self._model, role=ROLE, call=f"{ROLE}/{digest}", seed=0),
+            self._gateway.chat(self._model, role=ROLE, call=call, seed=0),
             role=ROLE,
-            system=prompt(__package__, "rubric_writer.system.md"),
-            assignment=f"The reason:\n\n{reason}\n\nThe environment's instruction:\n\n{instruction}",
+            system=system,
+            assignment=assignment,
             tools=[],
             submission=Submission("submit_rubric", "Hands in the rubric.", SubmitRubric, _text),
             limits=LIMITS,
@@ -59,4 +61,6 @@ class RubricWriter:
 
 
 def _text(given: SubmitRubric) -> str:
+    if not given.text.strip():
+        raise ValueError("the rubric is empty")
     return given.text.strip()

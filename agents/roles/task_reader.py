@@ -1,4 +1,8 @@
-"""What the roles of gates share: they read a task's folder, and hand in one thing."""
+"""What the roles of gates share: they read a task's folder, and hand in one thing.
+
+A conversation that came to nothing is remembered as such, and the next try is another one: replaying it would fail the
+same way for ever.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +61,13 @@ class TaskReader:
         """
         system = prompt(__package__, f"{prompts}.system.md")
         assignment = prompt(__package__, f"{prompts}.assignment.md", task=task.name, **fields)
-        call = conversation_key(self.role, self.name, task.content_hash, system, assignment)
+        about = conversation_key(self.role, self.name, self._gateway.address, task.content_hash, system, assignment)
+        journal = self._gateway.journal
+        attempt = 0
+        while await journal.finished(f"{about}/{attempt}/failed") is not None:
+            attempt += 1
         try:
-            model = self._gateway.chat(self._model, role=self.role, call=call, seed=0)
+            model = self._gateway.chat(self._model, role=self.role, call=f"{about}/{attempt}", seed=attempt)
         except ModelError as error:
             raise GateError(f"the {self.role} {self.name} cannot be had: {error}") from error
         session = RoleSession(
@@ -73,5 +81,8 @@ class TaskReader:
         )
         try:
             return await session.run()
-        except (RoleFailedError, ModelError) as error:
+        except RoleFailedError as error:
+            await journal.record(f"{about}/{attempt}/failed", str(error), kind="failed")
+            raise GateError(f"the {self.role} {self.name} handed in nothing for {task.name}: {error}") from error
+        except ModelError as error:
             raise GateError(f"the {self.role} {self.name} handed in nothing for {task.name}: {error}") from error

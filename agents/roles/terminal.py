@@ -88,7 +88,7 @@ class TerminalAgents:
         assignment = prompt(__package__, "solver.assignment.md", instruction=instruction, hint=hint)
         # The image, too: tasks of one instruction may differ in what they are about.
         image = f"{sandbox.image.reference} {sandbox.image.workdir} {sorted(sandbox.image.env.items())}"
-        start = (self.name, str(agent.seed), image, context.step, system, assignment)
+        start = (self.name, self._gateway.address, str(agent.seed), image, context.step, system, assignment)
         try:
             model = self._gateway.chat(
                 self._model, role=self._kind, call=conversation_key(self._kind, *start), seed=agent.seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from evolution.faults.fault import Fault
 from evolution.faults.planting import kinds, plant
 from evolution.intake import find_tasks
 from evolution.randomness import generator
+from evolution.validation.identity import code_digest
 from sandbox.task import Task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +59,7 @@ def rendered(folder: Path, count: int) -> list[Path]:
 def faulty(folder: Path, items: list[Item], each: int, wanted: list[str] | None = None) -> list[Item]:
     """`each` tasks with a fault of each kind, one half in tasks written by hand, the other in the library's."""
     found: list[Item] = []
+    planter = code_digest("evolution/faults")[:8]
     for kind, fault in kinds().items():
         if wanted and kind not in wanted:
             continue
@@ -64,13 +67,13 @@ def faulty(folder: Path, items: list[Item], each: int, wanted: list[str] | None 
         pools = [[item for item in items if item.by_hand is by_hand] for by_hand in (True, False)]
         for pool in pools:
             draw.shuffle(pool)
-        found += _planted(folder / kind, fault, pools, each)
+        found += _planted(folder / f"{kind}-{planter}", fault, pools, each)
     return found
 
 
 def _planted(folder: Path, fault: Fault, pools: list[list[Item]], each: int) -> list[Item]:
     found: list[Item] = []
-    seeds = (seed for seed in range(1000))
+    seeds = itertools.count()
     for turn in range(8 * each):
         if len(found) == each:
             break

@@ -56,18 +56,18 @@ def gate_rows(judged: Judged) -> list[dict[str, object]]:
     return rows
 
 
-def write(rows: list[dict[str, object]], path: Path) -> None:
+def write(rows: list[dict[str, object]], path: Path, columns: tuple[str, ...]) -> None:
     """As CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def show(rows: list[dict[str, object]]) -> None:
+def show(rows: list[dict[str, object]], columns: tuple[str, ...]) -> None:
     """As a table on standard output."""
-    widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
+    widths = {name: max(len(name), *(len(str(row[name])) for row in rows), 0) for name in columns}
     for row in [{name: name for name in widths}, *rows]:
         print("  ".join(f"{row[name]!s:{width}}" for name, width in widths.items()).rstrip())
 
@@ -75,7 +75,7 @@ def show(rows: list[dict[str, object]]) -> None:
 def _row(kind: str, shown_by: str, written: str, found: Judged) -> dict[str, object]:
     refused = [report for _, report in found if report.verdict_class is not VerdictClass.ACCEPTED]
     low, high = wilson_interval(len(refused), len(found))
-    by = Counter(_refusing(report)[0] for report in refused)
+    by = Counter(gates[0] for gates in map(_refusing, refused) if gates)
     said = " ".join(f"{gate}:{count}" for gate, count in by.most_common(4))
     values = (kind, shown_by, written, len(found), len(refused), *_shares(len(refused), len(found), low, high), said)
     return dict(zip(KIND_COLUMNS, values, strict=True))
@@ -88,7 +88,8 @@ def _shares(good: int, all_: int, low: float, high: float) -> tuple[str, str, st
 def _refusing(report: TaskReport) -> list[str]:
     if report.unreadable:
         return ["task"]
-    return [verdict.gate for verdict in report.verdicts if not verdict.passed]
+    ours = VerdictClass.INFRASTRUCTURE
+    return [verdict.gate for verdict in report.verdicts if not verdict.passed and verdict.verdict_class is not ours]
 
 
 def _shown_by(found: Judged) -> str:

@@ -93,7 +93,7 @@ def words(rows: Sequence[Row], control: Sequence[Row]) -> Iterator[str]:
         winning = [f"{rate:g} ({times:.2f} x {other})" for rate, other, times in dearer if times <= 1]
         yield f"The loop needs more {unit} for a valid environment at fault rates {', '.join(losing) or 'none'}"
         yield f"  and no more at {', '.join(winning) or 'none'}."
-    for mode in ("loop", *others):
+    for mode in sorted({mode for mode, _ in by}):
         yield _survivors(mode, [row for row in rows if row["mode"] == mode])
     for rate in rates:
         behind = [

@@ -26,6 +26,7 @@ from evolution.gates.alternative_solutions import (
     supplied,
 )
 from evolution.gates.alternative_variants import Form, independent, open_respects, respects_of, rewritten
+from evolution.gates.errors import GateError
 from evolution.gates.exploit_places import places
 from evolution.gates.outcomes import account, finding, judged, listed, repeatable, tail
 from evolution.gates.scripts import absolute_paths, holds_word
@@ -86,7 +87,13 @@ class AlternativeGate:
 
     @classmethod
     def configured(cls, settings: GateSettings, roles: Roles) -> Self:
-        """As `GateSettings.alternatives` and `Roles.author` say."""
+        """As `GateSettings.alternatives` and `Roles.author` say.
+
+        Raises:
+            GateError: There is no such folder.
+        """
+        if settings.alternatives is not None and not settings.alternatives.is_dir():
+            raise GateError(f"gate 'alternative': {settings.alternatives} is no folder of solutions (--alternatives)")
         return cls(settings.alternatives, roles.author)
 
     async def check(self, candidate: Candidate, sandboxes: Sandboxes) -> Verdict:

@@ -6,6 +6,7 @@ import importlib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
+from evolution.errors import EvolutionError
 from evolution.gates.errors import GateError
 from evolution.gates.roles import Roles
 from evolution.gates.settings import GateSettings
@@ -75,18 +76,22 @@ def gate_class(name: str) -> Any:
     module_name, _, attribute = where.partition(":")
     try:
         return getattr(importlib.import_module(module_name), attribute)
-    except ImportError as error:
-        raise GateError(f"gate {name!r}: the module {module_name} cannot be imported: {error}") from error
     except AttributeError as error:
-        raise GateError(f"gate {name!r}: the module {module_name} has no {attribute}") from error
+        raise GateError(f"gate {name!r}: the module {module_name} has no {attribute} ({error})") from error
+    except Exception as error:  # somebody else's module: anything may come of it
+        said = f"{type(error).__name__}: {error}"
+        raise GateError(f"gate {name!r}: the module {module_name!r} cannot be imported: {said}") from error
 
 
 def _made(name: str, settings: GateSettings, roles: Roles) -> Gate:
     kind = gate_class(name)
     try:
         made = kind.configured(settings, roles) if hasattr(kind, "configured") else kind()
-    except TypeError as error:
-        raise GateError(f"gate {name!r}: {kind.__name__} cannot be made without arguments: {error}") from error
+    except EvolutionError:
+        raise
+    except Exception as error:  # as above
+        said = f"{type(error).__name__}: {error}"
+        raise GateError(f"gate {name!r}: {kind.__name__} cannot be made without arguments: {said}") from error
     if not all(hasattr(made, member) for member in ("name", "stage", "check")):
         raise GateError(f"gate {name!r}: {kind.__name__} has to have name, stage and check (evolution.verdict.Gate)")
     return cast("Gate", made)

@@ -57,7 +57,7 @@ class RubricJudgeGate:
         """
         if roles.judge is None:
             raise GateError("gate 'rubric-judge' needs somebody who reads: name a model with --judge")
-        added = read_rubrics(settings.rubrics).active if settings.rubrics is not None else ()
+        added = read_rubrics(settings.rubrics, must_exist=True).active if settings.rubrics is not None else ()
         built_in = built_in_criteria()
         taken = sorted({criterion.id for criterion in built_in} & {rubric.id for rubric in added})
         if taken:

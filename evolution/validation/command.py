@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from evolution.errors import ConfigError, RunLockedError
-from evolution.gates.registry import make_gates
+from evolution.gates.registry import gate_class, make_gates
 from evolution.gates.roles import Roles
 from evolution.journal import Journal
 from evolution.validation.closing import exit_code, summary_lines, task_lines
@@ -27,6 +28,7 @@ from sandbox.sandboxes import Sandboxes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from evolution.validation.job import Job
     from evolution.validation.report import TaskReport
@@ -50,6 +52,8 @@ def run(job: Job, roles_for: Callable[[Job], AbstractContextManager[Roles]] | No
         asyncio.CancelledError: It was interrupted; what finished is kept.
     """
     backend = _backend(job)
+    for name in job.gates:
+        gate_class(name)  # a slip of the pen is told before anything is touched
     began = time.monotonic()
     with _folder(job) as journal, roles_for(job) if roles_for else nullcontext(Roles()) as roles:
         gates = make_gates(job.gates, job.settings, roles)
@@ -153,10 +157,19 @@ def _folder(job: Job) -> Iterator[Journal]:
         raise ConfigError(f"--out {job.out}: {error.strerror}") from error
     try:
         if job.fresh:
-            for name in (JOURNAL, MODELS):
-                for suffix in ("", "-wal", "-shm"):
-                    (job.out / f"{name}{suffix}").unlink(missing_ok=True)
+            _put_aside(job.out)
         with Journal(job.out / JOURNAL) as journal:
             yield journal
     finally:
         lock.release()
+
+
+def _put_aside(folder: Path) -> None:
+    """Moves what is kept there to `old-1`, `old-2`, …: nothing that was paid for is deleted."""
+    files = [folder / f"{name}{suffix}" for name in (JOURNAL, MODELS) for suffix in ("", "-wal", "-shm")]
+    files = [file for file in files if file.exists()]
+    if files:
+        target = next(place for n in itertools.count(1) if not (place := folder / f"old-{n}").exists())
+        target.mkdir()
+        for file in files:
+            file.rename(target / file.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,9 @@ class Guarded:
         if not isinstance(verdict, Verdict):
             said = f"the gate answered with {type(verdict).__name__}, not a Verdict (evolution.verdict.Gate)"
             return infrastructure(self.name, CRASHED, said)
+        odd = [name for name, value in verdict.measured.items() if not math.isfinite(value)]
+        if odd:
+            return infrastructure(self.name, CRASHED, f"the gate measured no finite figure: {', '.join(sorted(odd))}")
         # By another name it would stand in another gate's place.
         return verdict if verdict.gate == self.name else verdict.model_copy(update={"gate": self.name})
 

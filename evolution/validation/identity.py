@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import inspect
 import json
 import os
@@ -19,22 +20,27 @@ if TYPE_CHECKING:
     from evolution.validation.job import Job
 
 _SCRIPT = "script:"
-_CODE = frozenset({".py", ".yaml", ".md", ".sh"})
+_CODE = frozenset({".py", ".yaml", ".md", ".sh", ".c", ".csv", ".json"})
 
 
 def identity(job: Job) -> str:
-    """A digest of gates (their code too), settings, models, back end, and the files that these name.
+    """A digest of gates, settings, models, back end, this program's own code, and the files that these name.
 
     Suppressions are not in it: `Validation` keeps results by those that speak of the task at hand.
     """
     settings = job.settings
     files = [path for path in (*settings.held_out, settings.alternatives, settings.rubrics) if path is not None]
     files += [Path(model.removeprefix(_SCRIPT)) for model in job.models.values() if model.startswith(_SCRIPT)]
+    files += [Path(where) for _, _, where in (base.partition("=") for base in job.base) if where not in {"", "host"}]
+    named = (*job.models.values(), job.sandbox)
     said = {
         "gates": {name: _code(name) for name in job.gates},
         "order": job.gates,
         "settings": settings.model_dump(mode="json"),
         "models": dict(job.models),
+        "api_base": job.api_base,
+        "program": code_digest("sandbox", "evolution", "agents", "graphs"),
+        "named": {name: _module(name.partition(":")[0]) for name in named if ":" in name and _SCRIPT not in name},
         "sandbox": job.sandbox,
         "base": job.base,
         "network": job.network,
@@ -45,7 +51,10 @@ def identity(job: Job) -> str:
 
 
 def stamp(path: Path) -> str:
-    """A digest of a file, or of a folder's files, by paths, sizes and times: benchmarks are too large to be read."""
+    """A digest of a file, or of a folder's files, by paths, sizes and times: benchmarks are too large to be read.
+
+    Of a root folder, which holds a whole system, the uppermost files count.
+    """
     digest = hashlib.sha256()
     for found in _below(path):
         try:
@@ -56,25 +65,32 @@ def stamp(path: Path) -> str:
     return digest.hexdigest()
 
 
+@cache
+def code_digest(*rooms: str) -> str:
+    """A digest of the source, prompts and data files of some of this program's rooms."""
+    digest = hashlib.sha256()
+    home = Path(next(iter(evolution.gates.__path__))).parents[1]
+    for file in sorted(file for room in rooms for file in (home / room).rglob("*") if file.suffix in _CODE):
+        digest.update(f"{file.relative_to(home)} ".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
 def _code(gate: str) -> str:
-    """A digest of a gate's source: of its file, and of all of this package's gates where it is one of them."""
+    """A digest of the source of a gate that is somebody else's."""
     try:
-        file = Path(inspect.getfile(gate_class(gate)))
-        return _package() if file.parent == _home() else hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(Path(inspect.getfile(gate_class(gate))).read_bytes()).hexdigest()
     except (OSError, TypeError):  # made in a shell, say: nothing to read
         return ""
 
 
-@cache
-def _package() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(file for file in _home().rglob("*") if file.suffix in _CODE):
-        digest.update(f"{file.name} ".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _home() -> Path:
-    return Path(next(iter(evolution.gates.__path__)))
+def _module(name: str) -> str:
+    """The same of a module; "" for none."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return ""
+    origin = spec.origin if spec and spec.has_location else None
+    return hashlib.sha256(Path(origin).read_bytes()).hexdigest() if origin else ""
 
 
 def _below(path: Path) -> Iterator[Path]:
@@ -82,5 +98,6 @@ def _below(path: Path) -> Iterator[Path]:
         yield path
         return
     for folder, names, files in os.walk(path):
-        names.sort()
+        names[:] = [] if (path / "usr" / "bin").is_dir() else sorted(names)
+        yield Path(folder)
         yield from (Path(folder, name) for name in sorted(files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,8 +87,9 @@ class Job:
         for name in ("workers", "sandboxes"):
             if given.get(name, 1) < 1:
                 raise ConfigError(f"--{name}: {given[name]}, expected 1 or more")
-        if given.get("budget_usd", 0) < 0:
+        if not 0 <= given.get("budget_usd", 0) < math.inf:
             raise ConfigError(f"--budget-usd: {given['budget_usd']:g}, expected 0 or more")
+        _all_of_use(given, gates)
         workers = given.get("workers", 2 * cores)
         return cls(
             tasks=_once(find_tasks(tuple(given["tasks"]))),
@@ -112,11 +114,28 @@ class Job:
         )
 
 
+def _all_of_use(given: Mapping[str, Any], gates: tuple[str, ...]) -> None:
+    """What is said to a gate that is not asked is a slip of the pen: nobody gives a model for nothing.
+
+    Raises:
+        ConfigError: Names the option and the gate.
+    """
+    needs = {**ASKS, "held_out": "overlap", "alternatives": "alternative", "rubrics": "rubric-judge"}
+    for option, gate in needs.items():
+        if given.get(option) and gate not in gates:
+            flag = option.replace("_", "-")
+            raise ConfigError(
+                f"--{flag} is for gate {gate}, which is not asked: add it to --gates, or leave --{flag} out"
+            )
+    if given.get("api_base") and not any(given.get(name) for name in ("model", *ASKS)):
+        raise ConfigError("--api-base is where models are asked for, and none is named: give --model or a role's own")
+
+
 def _once(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Each folder once, also where one argument lies within another."""
     found: dict[Path, Path] = {}
     for folder in folders:
-        found.setdefault(folder.absolute().resolve(), folder)
+        found.setdefault(Path(os.path.realpath(folder)), folder)  # of a loop of links, too
     return tuple(found.values())
 
 

@@ -7,6 +7,7 @@ import hashlib
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolution.gates.panel import judge
@@ -18,7 +19,6 @@ from sandbox.verification.metering import metered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
-    from pathlib import Path
 
     from evolution.journal import CallJournal
     from evolution.validation.suppressions import Suppressions
@@ -43,7 +43,7 @@ class Validation:
         thorough: Ask every gate that has something to say, also after one refused.
         on_start: Told of a task that is begun.
         on_verdict: Told of each verdict, with the task's folder.
-        on_postponed: Told of a task that is begun once more in the end, as its sandboxes failed.
+        on_postponed: Told of a task that is begun once more in the end, as something of ours failed.
     """
 
     sandboxes: Sandboxes
@@ -61,7 +61,7 @@ class Validation:
     async def run(self, folders: Sequence[Path]) -> AsyncGenerator[tuple[int, TaskReport], None]:
         """Reports with their places in `folders`, each as soon as it is there.
 
-        A task whose sandboxes failed comes last, after it was tried again.
+        A task that something of ours failed in comes last, after it was tried again.
         """
         again: list[int] = []
         async with aclosing(self._pass(list(enumerate(folders)))) as first:
@@ -99,7 +99,8 @@ class Validation:
         began = time.monotonic()
         task = await asyncio.to_thread(_read, folder)
         if isinstance(task, str):
-            return TaskReport(path=folder, task=folder.name, unreadable=task, seconds=time.monotonic() - began)
+            name = folder.name or Path.cwd().name
+            return TaskReport(path=folder, task=name, unreadable=task, seconds=time.monotonic() - began)
         key = self._key(task)
         async with self._under_way.setdefault(key, asyncio.Lock()):  # the same files may lie in two folders
             known = await self.journal.finished(key) if self.journal else None
@@ -139,7 +140,7 @@ class Validation:
 
     def _key(self, task: Task) -> str:
         """Where the result is kept: the name is in it, as a folder gives it to a task that has none."""
-        suppressed = [entry.model_dump_json() for entry in self.suppressions.about(task.name)]
+        suppressed = [entry.model_dump_json(exclude={"reason"}) for entry in self.suppressions.about(task.name)]
         asked = hashlib.sha256("\n".join([self.settings, task.name, *suppressed]).encode("utf-8", "surrogateescape"))
         return f"{KIND}/{asked.hexdigest()[:16]}/{task.content_hash}"
 

@@ -41,7 +41,7 @@ class Screen(Protocol):
         ...
 
     def postponed(self, folder: Path) -> None:
-        """A task's sandboxes failed; it is begun once more when all others are through."""
+        """Something of ours failed; the task is begun once more when all others are through."""
         ...
 
     def finished(self, report: TaskReport) -> None:
@@ -82,7 +82,9 @@ class Lines(Silent):
 
     def postponed(self, folder: Path) -> None:
         """Prints the line."""
-        print(f"{one_line(folder.name)}: its sandboxes failed, tried again at the end", file=self.stream, flush=True)
+        print(
+            f"{one_line(folder.name)}: something of ours failed, tried again at the end", file=self.stream, flush=True
+        )
 
     def finished(self, report: TaskReport) -> None:
         """Prints the line."""

@@ -68,11 +68,16 @@ class Suppressions:
     def __init__(self, entries: Sequence[Suppression] = ()) -> None:
         self.entries = tuple(entries)
         self._used: set[Suppression] = set()
+        self._tasks: set[str] = set()
 
     @property
     def unused(self) -> tuple[Suppression, ...]:
-        """Entries that covered nothing so far."""
-        return tuple(entry for entry in self.entries if entry not in self._used)
+        """Entries that speak of a task that was seen, and covered nothing so far."""
+        return tuple(
+            entry
+            for entry in self.entries
+            if entry not in self._used and any(fnmatchcase(task, entry.task) for task in self._tasks)
+        )
 
     def about(self, task: str) -> tuple[Suppression, ...]:
         """Entries that speak of a task: what its results depend on."""
@@ -83,6 +88,7 @@ class Suppressions:
 
         What is ours (`infrastructure`) cannot be suppressed.
         """
+        self._tasks.add(task)
         if verdict.passed or not self.entries or verdict.verdict_class == "infrastructure":
             return verdict
         findings = [self._marked(task, finding) for finding in findings_of(verdict)]
@@ -94,6 +100,7 @@ class Suppressions:
 
     def note(self, task: str, findings: Sequence[Finding]) -> None:
         """Counts entries as used that stored findings were suppressed by."""
+        self._tasks.add(task)
         for finding in findings:
             if finding.suppressed:
                 self._marked(task, finding)

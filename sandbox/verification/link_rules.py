@@ -49,12 +49,17 @@ def leads_into_tests(path: str, target: str) -> bool:
 
 
 async def with_links(sandbox: Sandbox, changes: Mapping[str, Change]) -> dict[str, Change]:
-    """The changes with where their links lead, asked of the sandbox where its back end does not tell."""
+    """The changes with where their links lead, asked of the sandbox where its back end does not tell.
+
+    A change whose `link` is still `None` could not be asked about: no bash, too slow, too much output.
+    """
     told = dict(changes)
     unknown = [path for path, change in changes.items() if change.link is None and change.kind != "removed"]
     for start in range(0, len(unknown), _PATHS_AT_ONCE):
         batch = unknown[start : start + _PATHS_AT_ONCE]
         ran = await sandbox.exec(["bash", "-c", _SWEEP, "sweep", *batch], user=0, clean_env=True, timeout=60)
+        if ran.exit_code != 0 or ran.timed_out or ran.truncated:
+            continue
         words = [word.decode("utf-8", "surrogateescape") for word in ran.stdout.split(b"\0")]
         links = dict(zip(words[0::2], words[1::2], strict=False))
         told |= {path: replace(changes[path], link=links.get(path, "")) for path in batch}

@@ -64,6 +64,8 @@ async def look(
     )
     if seen.changes is None:
         return scene, (Leftover("unseen", "", f"the agent's changes could not be looked at: {seen.why}"),)
+    blind = sum(change.link is None and change.kind != "removed" for change in changes.values())
+    unseen = (Leftover("unseen", "", f"of {blind} changed paths it could not be told whether they are links"),)
     asked = await asyncio.to_thread(questions, scene)
     limit = asyncio.Semaphore(_AT_ONCE)
 
@@ -85,7 +87,8 @@ async def look(
         found=dict(zip(asked.found, places, strict=True)),
         contents={path: text for path, text in zip(asked.contents, contents, strict=True) if text is not None},
     )
-    return scene, await asyncio.to_thread(classify, scene)
+    found_ones = await asyncio.to_thread(classify, scene)
+    return scene, (*found_ones, *unseen) if blind else found_ones
 
 
 def path_folders(image: Image) -> tuple[str, ...]:

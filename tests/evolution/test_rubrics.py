@@ -52,9 +52,15 @@ def test_edits_by_hand_survive_an_addition(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["rubrics: []\n", "{version: 4, rubrics: [{id: mine, text: a}]}\n", "rubrics:\n  - id: r009\n    text: a\n", ""],
+    [
+        "rubrics: []\n",
+        "rubrics:\n",
+        "# ours\nrubrics:\n  # the first\n  - id: r009\n    text: a\n",
+        "version: 3\nrubrics:\n- id: r009\n  text: a  # said in May\n",
+        "",
+    ],
 )
-def test_any_layout_can_be_added_to(tmp_path, text):
+def test_layouts_that_people_write_can_be_added_to(tmp_path, text):
     path = tmp_path / "rubrics.yaml"
     path.write_text(text)
     before = read_rubrics(path)
@@ -63,6 +69,16 @@ def test_any_layout_can_be_added_to(tmp_path, text):
         *(rubric.text for rubric in before.rubrics),
         "Added.",
     ]
+    comments = [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+    assert all(comment in path.read_text() for comment in comments)
+
+
+def test_a_layout_that_cannot_be_added_to_is_left_as_it_is(tmp_path):
+    path = tmp_path / "rubrics.yaml"
+    path.write_text("{version: 4, rubrics: [{id: mine, text: a}]}  # all of it\n")
+    with pytest.raises(ConfigError, match=r"let `rubrics:` be the last key"):
+        add_rubric(path, "Added.")
+    assert path.read_text() == "{version: 4, rubrics: [{id: mine, text: a}]}  # all of it\n"
 
 
 @pytest.mark.parametrize(

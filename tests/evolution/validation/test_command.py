@@ -149,7 +149,7 @@ def test_sandboxes_that_fail_twice_are_tried_again_in_the_end(command, put, tmp_
     assert answer.code == 0
     assert [line["class"] for line in answer.lines] == ["accepted", "accepted"]
     shown = [line for line in answer.err.splitlines() if ": " in line]
-    assert shown[0] == "a: its sandboxes failed, tried again at the end"
+    assert shown[0] == "a: something of ours failed, tried again at the end"
     assert shown[1].startswith("[1/2] tests/b: accepted")
 
 

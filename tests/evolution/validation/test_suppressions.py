@@ -46,7 +46,8 @@ def test_what_an_entry_does_not_speak_of_counts(other):
     suppressions = Suppressions([other])
     verdict = judged("rubric", [ONE])
     assert suppressions.revise("a/b", verdict) == verdict
-    assert suppressions.unused == (other,)
+    # An entry for tasks that were not looked at may well be needed.
+    assert suppressions.unused == (() if other.task == "x/y" else (other,))
 
 
 def test_what_is_ours_cannot_be_suppressed_and_difficulty_stays_difficulty():
