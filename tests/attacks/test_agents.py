@@ -87,10 +87,13 @@ async def test_no_reward_without_the_work(target: Target, script: Script, preloa
 @pytest.mark.parametrize("script", [script for script in AGENTS if script.get("naive") != "-"], ids=str)
 async def test_the_attack_works_on_an_undefended_verifier(target: Target, script: Script, preload: Path | None) -> None:
     task, image = await target.victim(script.get("victim"))
-    sandbox = await target.backend.start(image, limits=LIMITS)
-    try:
-        await act(script, task, sandbox, preload)
-        read = await undefended(task, sandbox, cleared=script.get("naive") != "uncleared")
-        assert read.strip() in {b"1", b'{"reward": 1}'}, read
-    finally:
-        await sandbox.stop()
+    for last in (False, False, False, True):  # some attacks run a race with the tests: winning it now and then will do
+        sandbox = await target.backend.start(image, limits=LIMITS)
+        try:
+            await act(script, task, sandbox, preload)
+            read = await undefended(task, sandbox, cleared=script.get("naive") != "uncleared")
+        finally:
+            await sandbox.stop()
+        if read.strip() in {b"1", b'{"reward": 1}'}:
+            return
+        assert not last, read
