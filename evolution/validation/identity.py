@@ -38,7 +38,7 @@ def identity(job: Job) -> str:
         "order": job.gates,
         "settings": settings.model_dump(mode="json"),
         "models": dict(job.models),
-        "api_base": job.api_base,
+        "api_base": job.api_base if job.models else None,
         "program": code_digest("sandbox", "evolution", "agents", "graphs"),
         "named": {name: _module(name.partition(":")[0]) for name in named if ":" in name and _SCRIPT not in name},
         "sandbox": job.sandbox,

@@ -117,12 +117,14 @@ class Job:
 def _all_of_use(given: Mapping[str, Any], gates: tuple[str, ...]) -> None:
     """What is said to a gate that is not asked is a slip of the pen: nobody gives a model for nothing.
 
+    Gates of other people's may use any setting and any role.
+
     Raises:
         ConfigError: Names the option and the gate.
     """
     needs = {**ASKS, "held_out": "overlap", "alternatives": "alternative", "rubrics": "rubric-judge"}
     for option, gate in needs.items():
-        if given.get(option) and gate not in gates:
+        if given.get(option) and gate not in gates and all(name in BUILT_IN for name in gates):
             flag = option.replace("_", "-")
             raise ConfigError(
                 f"--{flag} is for gate {gate}, which is not asked: add it to --gates, or leave --{flag} out"

@@ -190,6 +190,21 @@ def test_a_broken_file_of_rubrics_is_told_before_a_reason_is_typed(run, review):
     assert verdicts(run) == {}
 
 
+def test_a_rejection_counts_where_no_rubric_can_be_added(run, review):
+    review.rubrics.write_text("{rubrics: []}\n")
+    done = review(run, "r\nodd\n\n")
+    assert done.returncode == 0
+    assert "It is rejected, and no rubric came of it" in done.stdout
+    assert list(verdicts(run).values()) == ["rejected"]
+    assert review.rubrics.read_text() == "{rubrics: []}\n"
+
+
+def test_a_place_where_no_rubrics_can_be_written_is_told_first(run, review):
+    done = review(run, "r\nodd\n\n", "--rubrics", "none/rubrics.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no file can be made in" in done.stderr
+
+
 @pytest.mark.parametrize("what", ["no run", "no manifest", "broken manifest", "lacking entry", "broken review"])
 def test_what_cannot_be_reviewed_is_named(run, review, what, tmp_path):
     (manifest,) = run.glob("releases/*/manifest.json")
@@ -240,7 +255,12 @@ def test_an_environment_without_its_parent_or_transcripts_is_shown(run):
     assert difference(None, item.task) == "(its parent is not in the run folder)"
     assert transcript_text(()) == "(no transcript is kept)"
     (item.task.root / "environment" / "a").write_bytes(b"\xff\x00")
-    assert "binary environment/a: 4 bytes → 2 bytes" in difference(item.parent, Task.read(item.task.root))
+    (item.task.root / "environment" / "empty").touch()
+    (item.task.root / "tests" / "test.sh").chmod(0o644)
+    shown = difference(item.parent, Task.read(item.task.root))
+    assert "binary environment/a: 4 bytes → 2 bytes" in shown
+    assert "environment/empty: absent → 0 bytes, without its run bit" in shown
+    assert "with its run bit → " in shown
 
 
 async def test_added_rubrics_are_what_the_judge_is_asked(run, review):

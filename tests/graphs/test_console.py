@@ -33,6 +33,9 @@ WRONG = [
     ({"base": ["a=/nowhere/at/all"]}, "--base a=/nowhere/at/all"),
     ({"domain": "nosuch"}, "nosuch.json"),
     ({"critic_model": "nosuch/model"}, "the critic's model: .*no provider 'nosuch'"),
+    ({"rubrics": "nowhere.yaml"}, "nowhere.yaml: there is no such file"),
+    ({"gates": ["build", "rubric-judge"]}, "needs a model that reads"),
+    ({"gates": ["build", "rubric-judge"], "judge_model": "nosuch/model"}, "the judge's model"),
     ({"model": "embedded/nobody"}, "the proposer's model: no embedded model 'nobody'"),
 ]
 
@@ -60,6 +63,11 @@ def test_a_dry_run_says_what_is_known_of_the_price_and_starts_nothing(config: An
     priced = said(model="openai/gpt-4o", evolver_model="openai/unheard-of")
     assert "openai/gpt-4o: about 5 calls a session, about $0." in priced
     assert "without openai/unheard-of: no known price" in priced
+    prompted = said(model="openai/gpt-4o", mode="prompt", gates=["build", "rubric-judge"])
+    assert "mode         prompt\n" in prompted
+    assert "evolver      openai/gpt-4o: about 1 calls" in prompted
+    assert "judge        openai/gpt-4o: about" in prompted
+    assert "judge " not in priced
     assert "dollars      not known" in said(model="openai/unheard-of")
     assert not config().out.exists()
 

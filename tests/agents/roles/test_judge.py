@@ -101,6 +101,21 @@ async def test_a_finished_conversation_is_replayed_and_other_criteria_start_anot
         assert len(more.seen) == 1
 
 
+async def test_a_judge_that_failed_is_asked_anew_and_another_server_too(parent: Task, journal: Journal) -> None:
+    for answers in ([AIMessage("Nice.")] * 3, [AIMessage("Very nice.")] * 3):
+        model = ScriptedChatModel(script=answers)
+        with pytest.raises(GateError, match="handed in nothing"):
+            await ModelJudge(gateway(journal), model).judge(parent, CRITERIA)
+        assert model.seen, "the failed conversation was replayed"
+    good = ScriptedChatModel(script=[GOOD])
+    found = await ModelJudge(gateway(journal), good).judge(parent, CRITERIA)
+    silent = ScriptedChatModel(script=[])
+    assert await ModelJudge(gateway(journal), silent).judge(parent, CRITERIA) == found
+    elsewhere = ScriptedChatModel(script=[GOOD])
+    await ModelJudge(gateway(journal, api_base="http://elsewhere"), elsewhere).judge(parent, CRITERIA)
+    assert len(elsewhere.seen) == 1
+
+
 def solutions(*named: str) -> AIMessage:
     return calls(
         ("submit_solutions", {"solutions": [{"name": name, "script": f"#!/bin/bash\n# {name}\n"} for name in named]})

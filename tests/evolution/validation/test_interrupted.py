@@ -112,6 +112,9 @@ def test_what_results_depend_on_makes_them_anew_and_nothing_else(command, put, t
     suppressions.write_text('[[suppress]]\ncode = "x/y"\ntask = "tests/b"\nreason = "known"\n')
     assert times("--suppressions", str(suppressions)) == 1
     assert times("--fresh") == 2
+    assert (tmp_path / "out" / "old-1" / "validation.db").exists()
+    assert times() == 0
+    assert times("--model", "embedded/author", "--api-base", "http://127.0.0.1:9") == 0  # which no gate here asks
     (task / "environment" / "a").write_text("another\n")
     assert times() == 1
     plugin = tmp_path / "misbehaving.py"

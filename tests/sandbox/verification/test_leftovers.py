@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.protocol import Change
+from sandbox.protocol import Change, ExecResult
 from sandbox.verification.classify import classify, questions
 from sandbox.verification.kinds import KINDS, RULES
 from sandbox.verification.leftovers import Scene, has_word
-from sandbox.verification.link_rules import leads_into_tests
+from sandbox.verification.link_rules import leads_into_tests, with_links
 
 if TYPE_CHECKING:
     from sandbox.verification.leftovers import Leftover
@@ -325,3 +325,22 @@ def test_a_word_is_found_where_it_stands_alone(text: str, word: str) -> None:
 )
 def test_links_that_lead_to_the_tests(target: str, leads: bool) -> None:
     assert leads_into_tests("/app/answer.txt", target) is leads
+
+
+class Mute:
+    """A sandbox whose commands fail, or are cut short."""
+
+    def __init__(self, **wrong: object) -> None:
+        self.wrong = wrong
+
+    async def exec(self, *_: object, **__: object) -> ExecResult:
+        told = {"stdout": b"", "stderr": b"", "exit_code": 0, "timed_out": False, "truncated": False, "seconds": 0.1}
+        return ExecResult(**{**told, **self.wrong})
+
+
+@pytest.mark.parametrize("wrong", [{"exit_code": 127}, {"timed_out": True}, {"truncated": True}])
+async def test_links_that_nobody_could_ask_about_are_not_taken_for_files(wrong: dict[str, object]) -> None:
+    changes = {"/app/out": Change("/app/out", "added"), "/app/told": Change("/app/told", "added", link="")}
+    found = await with_links(Mute(**wrong), changes)  # type: ignore[arg-type]
+    assert (found["/app/out"].link, found["/app/told"].link) == (None, "")
+    assert (await with_links(Mute(), changes))["/app/out"].link == ""  # type: ignore[arg-type]
