@@ -18,6 +18,7 @@ MAX_LINE = 240
 MAX_EVIDENCE = 6000
 MAX_UNITS_SHOWN = 12
 MAX_FINDINGS_SHOWN = 10
+MAX_FINDINGS = 200
 
 # What differs between two runs of one command: process ids, clock times, addresses, random names of temporary files.
 _VARYING = (
@@ -51,20 +52,26 @@ def miscalibrated(gate: str, what: str, evidence: str, measured: Mapping[str, fl
 
 
 def judged(gate: str, findings: Sequence[Finding], measured: Mapping[str, float] | None = None) -> Verdict:
-    """Accepted when no finding counts; else invalid, by the code of the first one, quoting all that count."""
+    """Accepted when no finding counts; else invalid, by the code of the first one, quoting those that count.
+
+    So many as a task may have are not all kept: those that count come first, and what is left out is told.
+    """
     counting = [finding for finding in findings if not finding.suppressed]
+    kept = tuple([*counting, *(finding for finding in findings if finding.suppressed)][:MAX_FINDINGS])
+    if len(findings) <= MAX_FINDINGS:
+        kept = tuple(findings)
     if not counting:
-        return accepted(gate, measured).model_copy(update={"findings": tuple(findings)})
+        return accepted(gate, measured).model_copy(update={"findings": kept})
     shown = [f"[{finding.code}] {finding.message}" for finding in counting[:MAX_FINDINGS_SHOWN]]
     more = len(counting) - MAX_FINDINGS_SHOWN
     evidence = "\n".join(shown + ([f"and {more} more"] if more > 0 else []))
     verdict = invalid(gate, counting[0].code.removeprefix(f"{gate}/"), evidence, measured)
-    return verdict.model_copy(update={"findings": tuple(findings)})
+    return verdict.model_copy(update={"findings": kept})
 
 
 def finding(gate: str, what: str, message: str, where: str = "") -> Finding:
-    """One finding of a gate; the message is cut where it is enormous."""
-    return Finding(code=f"{gate}/{what}", message=_cut(message), where=where)
+    """One finding of a gate; the message is cut where it is enormous, and holds nothing that a terminal obeys."""
+    return Finding(code=f"{gate}/{what}", message=_cut(shown_safely(message)), where=shown_safely(where))
 
 
 def infrastructure(gate: str, what: str, evidence: str) -> Verdict:
@@ -135,7 +142,7 @@ def _refused(
         passed=False,
         verdict_class=kind,
         code=f"{gate}/{what}",
-        evidence=_cut(evidence),
+        evidence=_cut(shown_safely(evidence)),
         measured=dict(measured or {}),
     )
 

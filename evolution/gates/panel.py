@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evolution.gates.errors import GateError
+from evolution.gates.guarding import CRASHED, guarded
 from evolution.gates.outcomes import infrastructure, invalid, repeatable
 from sandbox.errors import ImageError, SandboxError, TaskError, UnsupportedTaskError
 
@@ -25,7 +26,7 @@ BUILDING = frozenset({"build"})
 BASE = frozenset({"build", "oracle", "noop"})
 """What has to hold before it makes sense to run more."""
 _RUNS, _BUILDS_ON_BASE = 2, 3
-TASK, IMAGE, UNSUPPORTED, SANDBOX, CRASHED = "task", "image", "unsupported", "sandbox", "crashed"
+TASK, IMAGE, UNSUPPORTED, SANDBOX = "task", "image", "unsupported", "sandbox"
 CODES: Mapping[str, str] = {
     TASK: "a file that the gate needs is not as it has to be",
     IMAGE: "the environment does not build",
@@ -33,7 +34,10 @@ CODES: Mapping[str, str] = {
     SANDBOX: "sandboxes failed, again and again: this machine's fault",
     CRASHED: "the gate, or somebody it asks, gave no answer: our fault or the plug-in's",
 }
-"""What may come after any gate's name in a code, beside what the gate itself says (`codes`)."""
+"""What may come after any gate's name in a code, beside what the gate itself says (`codes`).
+
+`unsupported` comes after `build/`, whichever gate met it: it speaks of the environment, and is suppressed as one.
+"""
 
 
 async def judge(
@@ -133,7 +137,7 @@ async def _ask(
 async def _answer(gate: Gate, candidate: Candidate, sandboxes: Sandboxes, retries: int) -> Verdict:
     for retries_left in range(retries, -1, -1):
         try:
-            return await gate.check(candidate, sandboxes)
+            return await guarded(gate, candidate, sandboxes)
         except TaskError as error:
             return invalid(gate.name, TASK, repeatable(str(error)))
         except ImageError as error:

@@ -91,9 +91,9 @@ def _made(name: str, settings: GateSettings, roles: Roles) -> Gate:
         raise
     except Exception as error:  # as above
         said = f"{type(error).__name__}: {error}"
-        raise GateError(f"gate {name!r}: {kind.__name__} cannot be made without arguments: {said}") from error
+        raise GateError(f"gate {name!r} cannot be made: {said}") from error
     if not all(hasattr(made, member) for member in ("name", "stage", "check")):
-        raise GateError(f"gate {name!r}: {kind.__name__} has to have name, stage and check (evolution.verdict.Gate)")
+        raise GateError(f"gate {name!r}: what it makes has to have name, stage and check (evolution.verdict.Gate)")
     return cast("Gate", made)
 
 

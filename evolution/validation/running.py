@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolution.gates.panel import judge
-from evolution.validation.guarding import Guarded
 from evolution.validation.report import TaskReport
 from evolution.verdict import Candidate
 from sandbox.errors import TaskError
@@ -118,7 +117,7 @@ class Validation:
             verdicts = await judge(
                 Candidate(task),
                 self.sandboxes,
-                [Guarded(gate) for gate in self.gates],
+                self.gates,
                 on_verdict=lambda verdict: self._told(folder, verdict),
                 thorough=self.thorough,
                 revise=lambda verdict: self.suppressions.revise(task.name, verdict),

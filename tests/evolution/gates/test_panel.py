@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evolution.gates.errors import GateError
-from evolution.gates.outcomes import accepted, invalid
+from evolution.gates.outcomes import MAX_FINDINGS, accepted, finding, invalid, judged
 from evolution.gates.panel import judge
 from evolution.gates.registry import DEFAULT_GATES, default_gates, make_gates
 from evolution.verdict import Candidate, Verdict, VerdictClass
@@ -138,11 +138,23 @@ async def test_errors_that_say_whose_fault_it_is_are_not_tried_again(
     assert gate.seen == ["asked"]
 
 
-async def test_any_other_error_of_a_gate_goes_through_once_the_others_have_ended() -> None:
+async def test_any_other_error_of_a_gate_is_its_verdict_and_the_others_end() -> None:
     other = ScriptedGate("other", waits=asyncio.Event())
-    with pytest.raises(ZeroDivisionError):
-        await verdicts_of(ScriptedGate("broken", errors=[ZeroDivisionError()]), other)
+    (verdict,) = await verdicts_of(ScriptedGate("broken", errors=[ZeroDivisionError("by 0\x1b]0;title\x07")]), other)
+    assert (verdict.verdict_class, verdict.code) == ("infrastructure", "broken/crashed")
+    assert "ZeroDivisionError: by 0" in verdict.evidence
+    assert not {"\x1b", "\x07"} & set(verdict.evidence)
     assert other.seen == ["asked", "cancelled"]
+
+
+def test_a_verdict_has_a_size_and_says_nothing_that_a_terminal_obeys() -> None:
+    many = [finding("endless", "line", f"\x1b[2Jline {n}", f"a\x9b{n}") for n in range(3000)]
+    noted = [one.model_copy(update={"suppressed": "known"}) for one in many]
+    verdict = judged("endless", [*noted, *many[:300]])
+    assert len(verdict.findings) == MAX_FINDINGS
+    assert not any(one.suppressed for one in verdict.findings)
+    assert "and 290 more" in verdict.evidence
+    assert not {"\x1b", "\x9b"} & set(verdict.evidence + verdict.findings[0].message + verdict.findings[0].where)
 
 
 async def test_cancelling_the_panel_cancels_its_gates() -> None:
