@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
+from evolution.gates.mutation_drawing import fair
 from evolution.gates.mutation_outputs import REST, Spoiled, garbage, spoiled
 from evolution.gates.mutation_parts import parts_of
 from evolution.gates.mutation_runs import Reference, reference_run, run_broken, run_spoiled
-from evolution.gates.mutation_scripts import Broken, broken_solutions, fair
-from evolution.gates.mutation_state import difference, digest
+from evolution.gates.mutation_scripts import Broken, broken_solutions
+from evolution.gates.mutation_state import TooLargeError, difference, digest
 from evolution.gates.oracle import oracle_problem
 from evolution.gates.outcomes import accepted, finding, invalid, judged
 from evolution.gates.settings import GateSettings
 from evolution.gates.trials import together
 from evolution.randomness import generator
-from sandbox.errors import TransferError
 
 if TYPE_CHECKING:
     import random
@@ -33,6 +35,8 @@ MOST_LINES: Final = 1
 """Mutants that a test which counts lines would notice."""
 MOST_SUSPECTS: Final = 6
 """Outputs, and parts of them, that are looked at more closely."""
+MOST_LOOKED_AT: Final = 100
+"""Those among which they are sought: not every one has anything that garbage could take the place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class MutationGate:
     codes: ClassVar[Mapping[str, str]] = {
         "unnoticed": "too many small faults in the solution, or in what it leaves, still earn the full reward",
         "unchecked": "an output, or a key or column of it, may hold anything",
+        "too-large": "what the reference solution leaves is more than can be looked at",
         "reference-fails": "the reference solution itself does not earn 1",
     }
 
@@ -84,8 +89,10 @@ class MutationGate:
                 if problem:
                     return invalid(self.name, "reference-fails", problem[1])
                 return await self._judge(_Bench(reference, sandboxes, self._settings.mutants))
-        except TransferError:  # outputs that are too large to be looked at
-            return accepted(self.name, {"mutants": 0})
+        except TooLargeError as error:
+            told = finding(self.name, "too-large", f"what the reference solution leaves was not looked at: {error}")
+            told = told.model_copy(update={"suppressed": "more than can be looked at"})
+            return accepted(self.name, {"mutants": 0}).model_copy(update={"findings": (told,)})
 
     async def _judge(self, bench: _Bench) -> Verdict:
         spoilt = await bench.outputs()
@@ -101,7 +108,8 @@ class MutationGate:
         }
         findings = [self._unchecked(item) for item in await bench.unchecked(spoilt)]
         if share < self._settings.least_noticed:
-            findings += [self._unnoticed(bench, mutant) for mutant in mutants if not mutant.ran.noticed]
+            unnoticed = [mutant for mutant in mutants if not mutant.ran.noticed]
+            findings += await asyncio.to_thread(lambda: [self._unnoticed(bench, mutant) for mutant in unnoticed])
         return judged(self.name, findings, measured)
 
     def _unchecked(self, item: Spoiled) -> Finding:
@@ -147,19 +155,23 @@ class _Bench:
         candidates: list[tuple[int, Spoiled]] = []
         for place, stage in enumerate(self.reference.stages):
             stable = await self._stable(place)
-            for path in stable or stage.outputs:
-                rng = self._random("output", place, path)
-                entry = stage.state.get(path)
-                if entry is not None:
-                    found = spoiled(path, entry, stage.was, stage.step.instruction, rng)
-                elif path in stage.was:
-                    found = [Spoiled(path, stage.was[path], "undone", "content", "there as it was before")]
-                else:
-                    found = []
-                candidates += [(place, item) for item in found]
+            candidates += await asyncio.to_thread(self._spoiled, place, stable or stage.outputs)
         chosen = _mixed(candidates, self._for_outputs, self._random("outputs"))
         runs = [run_spoiled(self.reference, place, item, self._sandboxes) for place, item in chosen]
         return [Mutant(*pair, ran) for pair, ran in zip(chosen, await together(runs), strict=True)]
+
+    def _spoiled(self, place: int, paths: Sequence[str]) -> list[tuple[int, Spoiled]]:
+        """Ways to spoil some outputs of a step."""
+        stage = self.reference.stages[place]
+        found: list[Spoiled] = []
+        for path in paths:
+            rng = self._random("output", place, path)
+            entry = stage.state.get(path)
+            if entry is not None:
+                found += spoiled(path, entry, stage.was, stage.step.instruction, rng, most=self._for_outputs)
+            elif path in stage.was:
+                found.append(Spoiled(path, stage.was[path], "undone", "content", "there as it was before"))
+        return [(place, item) for item in found]
 
     async def scripts(self) -> list[Mutant]:
         """Broken solutions; those that leave the same as the reference, or as one before them, are not among them."""
@@ -168,7 +180,7 @@ class _Bench:
         for place, stage in enumerate(self.reference.stages):
             if stage.outputs:
                 rng = self._random("script", place)
-                found = broken_solutions(self._task, stage.step, 2 * wanted, rng)
+                found = await asyncio.to_thread(broken_solutions, self._task, stage.step, 2 * wanted, rng)
                 candidates += [(place, item) for item in found]
         candidates = fair(
             [(f"{place}", (place, item)) for place, item in candidates], 2 * wanted, self._random("scripts")
@@ -194,16 +206,19 @@ class _Bench:
 
     async def unchecked(self, spoilt: Sequence[Mutant]) -> list[Spoiled]:
         """Outputs, and parts of outputs, that may hold anything, among those of which a mutant went unnoticed."""
-        suspects: dict[tuple[int, str, str], Spoiled] = {}
-        for place, path, part in self._suspicious(spoilt):
-            made = garbage(path, self.reference.stages[place].state[path], part)
-            if made is not None:
-                suspects.setdefault((place, path, part), made)
-        chosen = [(place, item) for (place, _, _), item in suspects.items()][:MOST_SUSPECTS]
+        chosen = await asyncio.to_thread(self._suspects, spoilt)
         ran = await together([run_spoiled(self.reference, place, item, self._sandboxes) for place, item in chosen])
         found = [item for (_, item), one in zip(chosen, ran, strict=True) if not one.noticed]
         whole = {item.path for item in found if not item.part}
         return [item for item in found if not item.part or item.path not in whole]
+
+    def _suspects(self, spoilt: Sequence[Mutant]) -> list[tuple[int, Spoiled]]:
+        """The first suspicious ones with garbage in their place."""
+        stages = self.reference.stages
+        known = [(place, stages[place].state[path], path, part) for place, path, part in self._suspicious(spoilt)]
+        files = [one for one in known if one[1].kind == "file" and one[1].content][:MOST_LOOKED_AT]
+        made = ((place, garbage(path, entry, part)) for place, entry, path, part in files)
+        return list(islice(((place, item) for place, item in made if item is not None), MOST_SUSPECTS))
 
     def _suspicious(self, spoilt: Sequence[Mutant]) -> list[tuple[int, str, str]]:
         """Step, path and part ("" for all of it) where a change went unnoticed; then those where none was tried."""
@@ -251,7 +266,8 @@ class _Bench:
         return mutant.ran.timed_out or any(path not in now or not now[path].content for path in left)
 
     def _random(self, *about: str | int) -> random.Random:
-        return generator(self._task.content_hash, "mutation", *about)
+        named = [str(part).encode("utf-8", "backslashreplace").decode() for part in about]  # a path need not be UTF-8
+        return generator(self._task.content_hash, "mutation", *named)
 
 
 def _mixed(candidates: Sequence[tuple[int, Spoiled]], most: int, rng: random.Random) -> list[tuple[int, Spoiled]]:

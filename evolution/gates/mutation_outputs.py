@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal
 
-from evolution.gates.mutation_edits import Edit, generic_edits
+from evolution.gates.mutation_database import MAGIC, database_changes
+from evolution.gates.mutation_edits import Edit
+from evolution.gates.mutation_languages import code_edits, drawn_edits
 from evolution.gates.mutation_parts import garbled, parts_of, without_part
-from evolution.gates.mutation_python import is_python, python_edits
-from evolution.gates.mutation_shell import shell_edits
 from evolution.gates.mutation_state import Entry, State, with_content
+from evolution.gates.mutation_values import MAX_VALUE, other_value
 
 if TYPE_CHECKING:
     import random
@@ -20,57 +21,52 @@ if TYPE_CHECKING:
 Group = Literal["gone", "lines", "content"]
 
 MAX_TEXT: Final = 2 << 20
+MAX_CODE: Final = 256 * 1024
+"""Bytes; larger programs are plain text here."""
 MAX_PARTS: Final = 12
 REST: Final = "what follows the first line"
 """The part of a text that a test of its first line leaves out."""
-_WORD: Final = re.compile(rb"[A-Za-z]{2,}")
-_NUMBER: Final = re.compile(rb"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
-_DIGITS: Final = re.compile(rb"\d")
 _ANY_ORDER: Final = re.compile(
     r"any order|(?:order|sequence) (?:does not|doesn't|is not|isn't) (?:matter|important)", re.IGNORECASE
 )
 _ORDER: Final = re.compile(r"\b(?:sort|order|ascend|descend|alphabetic|first|last|chronolog)", re.IGNORECASE)
-_PROGRAMS: Final = (
-    ".c",
-    ".h",
-    ".cc",
-    ".cpp",
-    ".js",
-    ".ts",
-    ".go",
-    ".rs",
-    ".java",
-    ".pl",
-    ".rb",
-    ".lua",
-    ".awk",
-    ".sed",
-)
+_GARBAGE: Final = bytes(byte ^ 0x55 for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
 class Spoiled:
-    """An output as it is put into the place of the reference's.
+    """An output as it is put into the place of the reference's; many are thought of and few are made.
 
     Attributes:
         path: Where.
-        entry: What lies there then; `None` for nothing.
+        base: What lies there then, but for the edit; `None` for nothing.
         kind: What sort of change it is.
         group: How easily it is noticed: by any test, by one that counts lines, or by one that reads.
         says: For a person.
         part: The key or column that alone is changed; "" where it is not one.
+        edit: The change of what is in it.
     """
 
     path: str
-    entry: Entry | None
+    base: Entry | None
     kind: str
     group: Group
     says: str
     part: str = ""
+    edit: Edit | None = None
+
+    @property
+    def entry(self) -> Entry | None:
+        """What lies there then; made anew each time."""
+        if self.base is None or self.edit is None:
+            return self.base
+        return with_content(self.base, self.edit.applied(self.base.content))
 
 
-def spoiled(path: str, entry: Entry, before: State, text: str, rng: random.Random) -> list[Spoiled]:
-    """All ways to spoil an output; the places in it are drawn from `rng`.
+def spoiled(
+    path: str, entry: Entry, before: State, text: str, rng: random.Random, *, most: int = MAX_PARTS
+) -> list[Spoiled]:
+    """Ways to spoil an output; the places in it are drawn from `rng`.
 
     Args:
         path: Where it lies.
@@ -78,6 +74,7 @@ def spoiled(path: str, entry: Entry, before: State, text: str, rng: random.Rando
         before: What lay at the outputs' paths before.
         text: The instruction.
         rng: Where chance comes from.
+        most: How many changes of a program at most.
     """
     old = before.get(path)
     if entry.kind == "folder":
@@ -92,7 +89,7 @@ def spoiled(path: str, entry: Entry, before: State, text: str, rng: random.Rando
         return [*found, Spoiled(path, elsewhere, "link", "content", f"{elsewhere}, not {entry}")]
     if entry.content:
         found.append(Spoiled(path, with_content(entry, b""), "emptied", "gone", "emptied"))
-        found += [item for item in _contents(path, entry, text, rng) if item.entry != entry]
+        found += _contents(path, entry, text, rng, most)
     return found
 
 
@@ -111,45 +108,51 @@ def garbage(path: str, entry: Entry, part: str = "") -> Spoiled | None:
     else:
         spans = [span for known in parts for span in known.spans if known.kind == "key"] or [(0, len(content))]
     binary = b"\0" in content and not part
-    new = bytes(byte ^ 0x55 for byte in content) if binary else garbled(content, spans)
+    new = content.translate(_GARBAGE) if binary else garbled(content, spans)
     if new == content:
         return None
     says = f"all of {part} replaced by garbage" if part else "all of it replaced by garbage"
     return Spoiled(path, with_content(entry, new), "garbage", "content", says, part)
 
 
-def _contents(path: str, entry: Entry, text: str, rng: random.Random) -> Iterator[Spoiled]:
+_Change = tuple[Edit, Group, str]
+"""A change of bytes, how easily it is noticed, and the part that it changes alone."""
+
+
+def _contents(path: str, entry: Entry, text: str, rng: random.Random, most: int) -> Iterator[Spoiled]:
     content = entry.content
-    if content.startswith(b"SQLite format 3\0"):
-        changes = _database(content, rng)
+    if content.startswith(MAGIC):
+        changes = _database(content, rng) or _binary(content)
     elif b"\0" in content or len(content) > MAX_TEXT or not _is_utf8(content):
         changes = _binary(content)
-    elif edits := _program(path, content):
-        changes = [(edit.kind, "content", edit.says, "", edit.applied(content)) for edit in edits]
     else:
-        changes = [*_parts(path, content, rng), *_lines(path, content, text, rng)]
-    for kind, group, says, part, changed in changes:
-        yield Spoiled(path, with_content(entry, changed), kind, group, says, part)
+        changes = _program(path, content, rng, most)
+        changes = changes or [*_parts(path, content, rng), *_lines(path, content, text, rng)]
+    for edit, group, part in changes:
+        if edit.changes(content):
+            yield Spoiled(path, entry, edit.kind, group, edit.says, part, edit)
 
 
-_Change = tuple[str, Group, str, str, bytes]
+def _program(path: str, content: bytes, rng: random.Random, most: int) -> list[_Change]:
+    if len(content) > MAX_CODE:
+        return []
+    found = [(path, content, edit) for edit in code_edits(path, content)]
+    return [(edit, "content", "") for _, _, edit in drawn_edits(found, most, rng)]
 
 
-def _program(path: str, content: bytes) -> list[Edit]:
-    first = content.split(b"\n", 1)[0]
-    if path.endswith(".py") or (first.startswith(b"#!") and b"python" in first):
-        return list(python_edits(content)) if is_python(content) else []
-    if path.endswith((".sh", ".bash")) or (first.startswith(b"#!") and b"sh" in first):
-        return list(shell_edits(content))
-    return list(generic_edits(content)) if path.endswith(_PROGRAMS) or first.startswith(b"#!") else []
+def _database(content: bytes, rng: random.Random) -> list[_Change]:
+    return [
+        (Edit(0, len(content), changed, kind, says), "lines" if kind == "row" else "content", "")
+        for kind, says, changed in database_changes(content, rng)
+    ]
 
 
 def _binary(content: bytes) -> list[_Change]:
     middle = len(content) // 2
-    flipped = content[:middle] + bytes([content[middle] ^ 0x55]) + content[middle + 1 :]
+    flipped = bytes([content[middle] ^ 0x55])
     return [
-        ("byte", "content", f"byte {middle} changed", "", flipped),
-        ("truncated", "lines", "cut to its first half", "", content[:middle]),
+        (Edit(middle, middle + 1, flipped, "byte", f"byte {middle} changed"), "content", ""),
+        (Edit(middle, len(content), b"", "truncated", "cut to its first half"), "lines", ""),
     ]
 
 
@@ -158,109 +161,41 @@ def _parts(path: str, content: bytes, rng: random.Random) -> Iterator[_Change]:
     parts = list(parts_of(path, content))
     for part in rng.sample(parts, min(len(parts), MAX_PARTS)):
         start, end = rng.choice(part.spans)
-        new = _other_value(content[start:end], rng)
-        if new is not None:
-            old = content[start:end].decode("utf-8", "replace")
-            says = f"{part}: {old[:40]} becomes {new.decode('utf-8', 'replace')[:40]}"
-            yield "value", "content", says, part.name, content[:start] + new + content[end:]
+        old = content[start : min(end, start + MAX_VALUE)]
+        edit = other_value(old, rng)
+        if edit is not None:
+            was, new = (value.decode("utf-8", "replace")[:40] for value in (old, edit.applied(old)))
+            yield replace(edit.moved(start), says=f"{part}: {was} becomes {new}"), "content", part.name
     if parts and path.endswith(".json"):
         part = rng.choice(parts)
         left = without_part(content, part)
         if left is not None:
-            yield "key", "lines", f"{part} left out", "", left
-
-
-def _other_value(value: bytes, rng: random.Random) -> bytes | None:
-    """Another value of the same sort: a number one greater or with another first digit, a word with another letter."""
-    numbers, words = list(_NUMBER.finditer(value)), list(_WORD.finditer(value))
-    if value in {b"true", b"false"}:
-        return b"false" if value == b"true" else b"true"
-    if value == b"null":
-        return b"1"
-    if numbers:
-        match = rng.choice(numbers)
-        if b"." not in match[0]:
-            new = str(int(match[0]) + 1).encode().rjust(len(match[0]), b"0")
-        else:  # the first digit: the last one may be within what a test tolerates
-            new = _DIGITS.sub(lambda digit: str((int(digit[0]) + 1) % 10).encode(), match[0], count=1)
-        return value[: match.start()] + new + value[match.end() :]
-    if words:
-        place = rng.choice(words).start()
-        return value[:place] + (b"q" if value[place : place + 1] != b"q" else b"k") + value[place + 1 :]
-    digit = _DIGITS.search(value)
-    if digit:
-        new = str((int(digit[0]) + 1) % 10).encode()
-        return value[: digit.start()] + new + value[digit.end() :]
-    return None
+            yield Edit(0, len(content), left, "key", f"{part} left out"), "lines", ""
 
 
 def _lines(path: str, content: bytes, text: str, rng: random.Random) -> Iterator[_Change]:
     """Changes of lines, for text of any kind; the last line of JSON is no line of its own."""
     lines = content.splitlines(keepends=True)
+    starts = [0, *accumulate(len(line) for line in lines)]
     for _ in range(2):
         number = rng.randrange(len(lines))
-        new = _other_value(lines[number], rng)
-        if new is not None:
-            changed = b"".join([*lines[:number], new, *lines[number + 1 :]])
-            yield "digit", "content", f"line {number + 1} changed", "", changed
+        edit = other_value(lines[number], rng)
+        if edit is not None:
+            edit = replace(edit.moved(starts[number]), kind="digit", says=f"line {number + 1} changed")
+            yield edit, "content", ""
     if len(lines) < 2 or path.endswith((".json", ".xml", ".html")):  # noqa: PLR2004 - two lines to choose from
         return
-    yield "last-line", "lines", "the last line dropped", "", b"".join(lines[:-1])
+    yield Edit(starts[-2], starts[-1], b"", "last-line", "the last line dropped"), "lines", ""
     number = rng.randrange(len(lines))
     again = lines[number] if lines[number].endswith(b"\n") else b"\n" + lines[number]
-    twice = [*lines[: number + 1], again, *lines[number + 1 :]]
-    yield "duplicate", "lines", f"line {number + 1} twice", "", b"".join(twice)
+    yield Edit(starts[number + 1], starts[number + 1], again, "duplicate", f"line {number + 1} twice"), "lines", ""
     pairs = [
         n for n in range(1, len(lines) - 1) if lines[n].strip() != lines[n + 1].strip() and lines[n + 1].endswith(b"\n")
     ]
     if pairs and _ORDER.search(text) and not _ANY_ORDER.search(text):
         n = rng.choice(pairs)
-        swapped = [*lines[:n], lines[n + 1], lines[n], *lines[n + 2 :]]
-        yield "swap", "content", f"lines {n + 1} and {n + 2} swapped", "", b"".join(swapped)
-
-
-def _database(content: bytes, rng: random.Random) -> list[_Change]:
-    """A row deleted, a value changed, in a table drawn from those with rows."""
-    found: list[_Change] = []
-    for kind, group in (("row", "lines"), ("value", "content"), ("value", "content"), ("value", "content")):
-        opened = sqlite3.connect(":memory:")
-        try:
-            opened.deserialize(content)
-            opened.execute("PRAGMA trusted_schema=OFF")
-            says = _database_change(opened, kind, rng)
-            if says:
-                opened.commit()
-                found.append((kind, group, says, "", opened.serialize()))  # type: ignore[arg-type]
-        except sqlite3.Error:
-            return found or _binary(content)
-        finally:
-            opened.close()
-    return found or _binary(content)
-
-
-def _database_change(opened: sqlite3.Connection, kind: str, rng: random.Random) -> str:
-    names = [row[0] for row in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    tables = [f'"{name}"' for name in names if not name.startswith("sqlite_") and '"' not in name]
-    tables = [name for name in tables if opened.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone()]  # noqa: S608 - quoted
-    if not tables:
-        return ""
-    table = rng.choice(tables)
-    rows = [row[0] for row in opened.execute(f"SELECT rowid FROM {table} ORDER BY rowid LIMIT 5000")]  # noqa: S608 - quoted
-    row = rng.choice(rows)
-    if kind == "row":
-        opened.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608 - quoted
-        return f"row {row} of table {table} deleted"
-    columns = [column[1] for column in opened.execute(f"PRAGMA table_info({table})") if not column[5]]
-    columns = [name for name in columns if '"' not in name]
-    if not columns:
-        return ""
-    column = rng.choice(columns)
-    opened.execute(
-        f"UPDATE {table} SET \"{column}\" = CASE WHEN typeof(\"{column}\") IN ('integer', 'real') "  # noqa: S608 - quoted
-        f"THEN \"{column}\" + 1 ELSE coalesce(\"{column}\", '') || 'x' END WHERE rowid = ?",
-        (row,),
-    )
-    return f"{column} of row {row} of table {table} changed"
+        says = f"lines {n + 1} and {n + 2} swapped"
+        yield Edit(starts[n], starts[n + 2], lines[n + 1] + lines[n], "swap", says), "content", ""
 
 
 def _is_utf8(content: bytes) -> bool:

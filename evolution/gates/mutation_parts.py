@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ MAX_JSON: Final = 256 * 1024
 MAX_ROWS: Final = 20_000
 MAX_COLUMNS: Final = 40
 MAX_KEY_LINES: Final = 16
+MAX_NAME: Final = 80
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _FIELD: Final = {
@@ -48,11 +50,13 @@ class Part:
     spans: tuple[Span, ...]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+        return f"{self.kind} {self.name[:MAX_NAME]}"
 
 
 def parts_of(path: str, content: bytes) -> tuple[Part, ...]:
-    """The parts of some text by its form; none where it has no form that is known."""
+    """The parts of some text by its form; none where it has no form that is known, or is no text at all."""
+    if b"\0" in content:
+        return ()
     if path.endswith((".json", ".jsonl")) or content.lstrip()[:1] in {b"{", b"["}:
         return tuple(_keys(content)) if len(content) <= MAX_JSON else ()
     return tuple(_columns(content)) or tuple(_key_lines(content))
@@ -72,18 +76,34 @@ def without_part(content: bytes, part: Part) -> bytes | None:
     """JSON without a key; `None` for parts that cannot be left out without shifting others."""
     if part.kind != "key":
         return None
-    value = json.loads(content)
+    try:
+        value = json.loads(_text(content))
+        text = _without(value, part.name, content)
+    except (ValueError, RecursionError):  # deeper than it can be written with indents
+        return None
+    return text + (b"\n" if content.endswith(b"\n") else b"")
+
+
+def _without(value: object, name: str, content: bytes) -> bytes:
     for holder in _holders(value):
         if isinstance(holder, dict):
-            holder.pop(part.name, None)
+            holder.pop(name, None)
     indent = re.search(rb"\n( +)\S", content)
-    text = json.dumps(value, ensure_ascii=False, indent=len(indent[1]) if indent else None)
-    return text.encode() + (b"\n" if content.endswith(b"\n") else b"")
+    width = len(indent[1]) if indent else None
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=width).encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates: JSON has a way to write it, UTF-8 has none
+        return json.dumps(value, indent=width).encode()
+
+
+def _text(content: bytes) -> str:
+    """JSON in UTF-8: `json.loads` would guess at others, of which the spans are no bytes of the text."""
+    return content.decode("utf-8-sig", "surrogatepass")
 
 
 def _keys(content: bytes) -> Iterator[Part]:
     try:
-        value = json.loads(content)
+        value = json.loads(_text(content))
     except (ValueError, RecursionError):
         return
     holders = list(_holders(value))
@@ -154,7 +174,7 @@ def _scalars(content: bytes) -> Iterator[tuple[tuple[str, ...], Span]]:
 
 
 def _columns(content: bytes) -> Iterator[Part]:
-    lines = content.split(b"\n")[:MAX_ROWS]
+    lines = content.split(b"\n", MAX_ROWS)[:MAX_ROWS]
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) < 2:  # noqa: PLR2004 - one line is no table
@@ -180,7 +200,8 @@ def _rows(lines: list[bytes], mark: bytes) -> list[list[Span]]:
     rows: list[list[Span]] = []
     start = 0
     for line in lines:
-        fields = [match.span() for match in _WORDS.finditer(line)] if mark == b" " else _fields(line, mark)
+        found = (match.span() for match in _WORDS.finditer(line)) if mark == b" " else _fields(line, mark)
+        fields = list(islice(found, MAX_COLUMNS + 1))
         if not 1 < len(fields) <= MAX_COLUMNS or (rows and len(fields) != len(rows[0])):
             return []
         rows.append([(start + first, start + last) for first, last in fields])
@@ -188,22 +209,21 @@ def _rows(lines: list[bytes], mark: bytes) -> list[list[Span]]:
     return rows
 
 
-def _fields(line: bytes, mark: bytes) -> list[Span]:
-    found: list[Span] = []
+def _fields(line: bytes, mark: bytes) -> Iterator[Span]:
     place = 0
     while True:
         match = _FIELD[mark].match(line, place)
         end = match.end() if match else place
-        found.append((place, end))
+        yield place, end
         if line[end : end + 1] != mark:
-            return found
+            return
         place = end + 1
 
 
 def _key_lines(content: bytes) -> Iterator[Part]:
-    lines = content.split(b"\n")
-    if len(lines) > MAX_KEY_LINES:
+    if content.count(b"\n") >= MAX_KEY_LINES:
         return
+    lines = content.split(b"\n")
     start = 0
     for line in lines:
         match = _KEY_LINE.fullmatch(line)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final
+from codecs import BOM_UTF8
+from typing import TYPE_CHECKING, Any, Final
 
-from evolution.gates.mutation_edits import Edit, shown
+from evolution.gates.mutation_edits import MAX_NEW, Edit, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _COMPARISONS: Final[dict[type[ast.cmpop], tuple[bytes, bytes]]] = {
     ast.Lt: (b"<", b"<="),
@@ -24,6 +25,9 @@ _COMPARISONS: Final[dict[type[ast.cmpop], tuple[bytes, bytes]]] = {
     ast.IsNot: (b"is not", b"is"),
 }
 _SETTING_UP: Final = frozenset({"print", "mkdir", "makedirs", "close", "commit", "flush", "exit", "heapify", "chmod"})
+_LARGEST: Final = 4096
+"""Bits of an integer; what has thousands of digits cannot be written in decimal."""
+_MOST_TERMS: Final = 64
 _LITERAL: Final = re.compile(rb"""["'](?=[A-Za-z][\w-]*["'])""")
 _NO_LITERALS: Final = re.compile(rb"""["'](?:[rwax]b?t?\+?|utf-?8\w*|__main__|ascii|strict|replace)["']""")
 
@@ -35,117 +39,145 @@ def is_python(code: bytes) -> bool:
 
 
 def python_edits(code: bytes) -> Iterator[Edit]:
-    """Every small change of some Python code that still parses; none where it does not parse itself."""
-    tree = _tree(code)
-    if tree is None:
+    """Every small change of some Python code; whether it parses with one of them `parses_as_python` says.
+
+    There are none where the code itself does not parse.
+    """
+    if code.startswith(BOM_UTF8):
+        yield from (edit.moved(len(BOM_UTF8)) for edit in python_edits(code.removeprefix(BOM_UTF8)))
         return
-    finder = _Finder(code)
-    finder.visit(tree)
-    for edit in finder.found:
-        if _tree(edit.applied(code)) is not None:
-            yield edit
+    tree = _tree(code)
+    if tree is not None:
+        yield from (edit.inside("python", len(code)) for edit in _Finder(code).edits(tree))
 
 
-class _Finder(ast.NodeVisitor):
-    """Walks a tree and collects edits in `found`."""
+def parses_as_python(code: bytes) -> bool:
+    """Whether it is Python, in UTF-8."""
+    return _tree(code) is not None
+
+
+class _Finder:
+    """Finds the edits of some code in its tree.
+
+    Args:
+        code: The code.
+    """
 
     def __init__(self, code: bytes) -> None:
         self._code = code
         self._starts = [0]
         for line in code.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
-        self.found: list[Edit] = []
+        self._makers: Final[dict[type[ast.AST], Callable[[Any], Iterator[Edit]]]] = {
+            ast.Compare: self._compare,
+            ast.BoolOp: self._bool_op,
+            ast.BinOp: self._bin_op,
+            ast.UnaryOp: self._unary_op,
+            ast.Constant: self._constant,
+            ast.If: self._if,
+            ast.For: self._for,
+            ast.Call: self._call,
+            ast.Expr: self._expr,
+            ast.AugAssign: self._left_out,
+            ast.Continue: self._left_out,
+        }
 
-    def visit_Compare(self, node: ast.Compare) -> None:
+    def edits(self, tree: ast.Module) -> Iterator[Edit]:
+        """All of them; without recursion, as a sum of some hundred terms is a tree some hundred levels deep."""
+        waiting: list[ast.AST] = [tree]
+        while waiting:
+            node = waiting.pop()
+            # What a piece of an f-string means is not told by its place alone; a text that stands alone is a docstring.
+            if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+                continue
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+            if type(node) in self._makers:
+                yield from self._makers[type(node)](node)
+
+    def _compare(self, node: ast.Compare) -> Iterator[Edit]:
         before = node.left
         for operator, after in zip(node.ops, node.comparators, strict=True):
             old, new = _COMPARISONS[type(operator)]
-            self._between(before, after, old, new, "comparison")
+            yield from self._between(before, after, old, new, "comparison")
             before = after
-        self.generic_visit(node)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+    def _bool_op(self, node: ast.BoolOp) -> Iterator[Edit]:
         old, new = (b"and", b"or") if isinstance(node.op, ast.And) else (b"or", b"and")
-        self._between(node.values[0], node.values[1], old, new, "connector")
-        self.generic_visit(node)
+        yield from self._between(node.values[0], node.values[1], old, new, "connector")
 
-    def visit_BinOp(self, node: ast.BinOp) -> None:
+    def _bin_op(self, node: ast.BinOp) -> Iterator[Edit]:
         pair = {ast.Add: (b"+", b"-"), ast.Sub: (b"-", b"+")}.get(type(node.op))
         if pair and not any(_is_text(side) for side in (node.left, node.right)):
-            self._between(node.left, node.right, *pair, "arithmetic")
-        self.generic_visit(node)
+            yield from self._between(node.left, node.right, *pair, "arithmetic")
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+    def _unary_op(self, node: ast.UnaryOp) -> Iterator[Edit]:
         if isinstance(node.op, ast.Not):
-            self._add(node, self._text(node.operand), "comparison", "`not` is gone from")
-        self.generic_visit(node)
+            yield from self._add(node, self._text(node.operand), "comparison", "`not` is gone from")
 
-    def visit_Constant(self, node: ast.Constant) -> None:
+    def _constant(self, node: ast.Constant) -> Iterator[Edit]:
         if isinstance(node.value, int) and not isinstance(node.value, bool):
-            self._add(node, str(node.value + 1).encode(), "constant", f"{node.value} becomes {node.value + 1} in")
+            if node.value.bit_length() > _LARGEST:
+                return
+            yield from self._add(
+                node, str(node.value + 1).encode(), "constant", f"{node.value} becomes {node.value + 1} in"
+            )
         elif isinstance(node.value, str):
             old = self._text(node)
             if _LITERAL.match(old) and not _NO_LITERALS.fullmatch(old):
                 new = old[:1] + (b"x" if old[1:2] != b"x" else b"y") + old[2:]
-                self._add(node, new, "literal", f"{shown(new)} comes for")
+                yield from self._add(node, new, "literal", f"{shown(new)} comes for")
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Nothing inside: what a piece of an f-string means is not told by its place alone."""
-
-    def visit_If(self, node: ast.If) -> None:
+    def _if(self, node: ast.If) -> Iterator[Edit]:
         if not isinstance(node.test, ast.Compare | ast.BoolOp | ast.UnaryOp):
-            self._add(
+            yield from self._add(
                 node.test, b"not (" + self._text(node.test) + b")", "comparison", "the condition is turned round:"
             )
-        self.generic_visit(node)
 
-    def visit_For(self, node: ast.For) -> None:
-        self._add(node.iter, b"list(" + self._text(node.iter) + b")[:-1]", "loop", "the last item is skipped of")
-        self.generic_visit(node)
+    def _for(self, node: ast.For) -> Iterator[Edit]:
+        yield from self._add(
+            node.iter, b"list(" + self._text(node.iter) + b")[:-1]", "loop", "the last item is skipped of"
+        )
 
-    def visit_Call(self, node: ast.Call) -> None:
+    def _call(self, node: ast.Call) -> Iterator[Edit]:
         name = _called(node)
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         order = keywords.get("reverse")
         if isinstance(order, ast.Constant) and isinstance(order.value, bool):
-            self._add(order, str(not order.value).encode(), "order", "the order is turned round by")
+            yield from self._add(order, str(not order.value).encode(), "order", "the order is turned round by")
         elif name in {"sorted", "sort"} and None not in keywords:
-            old = self._text(node)
-            comma = b", " if node.args or node.keywords else b""
-            self._add(node, old[:-1].rstrip().rstrip(b",") + comma + b"reverse=True)", "order", "turned round:")
+            start, end = self._span(node)
+            place = start + len(self._code[start : end - 1].rstrip().rstrip(b","))
+            new = (b", " if node.args or node.keywords else b"") + b"reverse=True)"
+            yield Edit(place, end, new, "order", f"turned round: `{self._shown(start, end)}`")
         if name in {"min", "max"} and isinstance(node.func, ast.Name):
             other = b"max" if name == "min" else b"min"
-            self._add(node.func, other, "comparison", f"{shown(other)} comes for")
-        self.generic_visit(node)
+            yield from self._add(node.func, other, "comparison", f"{shown(other)} comes for")
 
-    def visit_Expr(self, node: ast.Expr) -> None:
-        if isinstance(node.value, ast.Constant):
-            return  # a docstring
+    def _expr(self, node: ast.Expr) -> Iterator[Edit]:
         if isinstance(node.value, ast.Call) and _called(node.value) not in _SETTING_UP:
-            self._add(node, b"pass", "drop", "left out:")
-        self.generic_visit(node)
+            yield from self._add(node, b"pass", "drop", "left out:")
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        self._add(node, b"pass", "drop", "left out:")
-        self.generic_visit(node)
+    def _left_out(self, node: ast.stmt) -> Iterator[Edit]:
+        yield from self._add(node, b"pass", "drop", "left out:")
 
-    def visit_Continue(self, node: ast.Continue) -> None:
-        self._add(node, b"pass", "drop", "left out:")
-
-    def _add(self, node: ast.expr | ast.stmt, new: bytes, kind: str, says: str) -> None:
+    def _add(self, node: ast.expr | ast.stmt, new: bytes, kind: str, says: str) -> Iterator[Edit]:
         start, end = self._span(node)
-        self.found.append(Edit(start, end, new, kind, f"{says} `{shown(self._code[start:end])}`"))
+        yield Edit(start, end, new, kind, f"{says} `{self._shown(start, end)}`")
 
-    def _between(self, before: ast.expr, after: ast.expr, old: bytes, new: bytes, kind: str) -> None:
+    def _between(self, before: ast.expr, after: ast.expr, old: bytes, new: bytes, kind: str) -> Iterator[Edit]:
         """Replaces an operator between two expressions, where it stands between them once."""
         start, end = self._span(before)[1], self._span(after)[0]
         gap = self._code[start:end]
         if gap.count(old) != 1:
             return
         place = start + gap.index(old)
-        whole = shown(self._code[self._span(before)[0] : self._span(after)[1]])
+        whole = self._shown(self._span(before)[0], self._span(after)[1])
         says = f"`{shown(old)}` becomes `{shown(new)}` in `{whole}`"
-        self.found.append(Edit(place, place + len(old), new, kind, says))
+        yield Edit(place, place + len(old), new, kind, says)
+
+    def _shown(self, start: int, end: int) -> str:
+        """Code for a person; no more of it is copied than is looked at."""
+        return shown(self._code[start : min(end, start + MAX_NEW + 1)])
 
     def _text(self, node: ast.expr) -> bytes:
         start, end = self._span(node)
@@ -165,15 +197,24 @@ def _called(node: ast.Call) -> str:
 
 
 def _is_text(node: ast.expr) -> bool:
-    if isinstance(node, ast.BinOp):
-        return _is_text(node.left) or _is_text(node.right)
-    return isinstance(node, ast.JoinedStr | ast.List | ast.ListComp | ast.Tuple) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+    """Whether a text or a list is among the terms of a sum, as far as its last `_MOST_TERMS` tell."""
+    waiting = [node]
+    for _ in range(_MOST_TERMS):
+        if not waiting:
+            break
+        term = waiting.pop()
+        if isinstance(term, ast.BinOp):
+            waiting += [term.left, term.right]
+        elif isinstance(term, ast.JoinedStr | ast.List | ast.ListComp | ast.Tuple) or (
+            isinstance(term, ast.Constant) and isinstance(term.value, str)
+        ):
+            return True
+    return False
 
 
 def _tree(code: bytes) -> ast.Module | None:
     try:
-        return ast.parse(code)
+        # As text: with a coding line of its own the tree's lines and columns would be of other bytes.
+        return ast.parse(code.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

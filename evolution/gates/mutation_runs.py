@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evolution.gates.mutation_state import State, digest, named_outputs, put, read_state
+from evolution.gates.mutation_state import State, TooLargeError, digest, named_outputs, put, read_state
 from sandbox.task.phase import agent_env, agent_timeout, agent_user, solution_env
 from sandbox.task.reference import SCRIPT, edited_files, solution_folder
 from sandbox.trial.result import StepResult, TrialResult, meets, trial_result
@@ -100,7 +100,8 @@ async def reference_run(task: Task, sandboxes: Sandboxes) -> AsyncIterator[Refer
 
     Raises:
         UnsupportedTaskError: The back end has no snapshots or cannot tell changes.
-        TransferError: The outputs are too large to be looked at.
+        TooLargeError: The outputs are too large to be looked at.
+        TransferError: A back end failed to bring them.
     """
     async with AsyncExitStack() as kept:
         stages: list[Stage] = []
@@ -164,14 +165,12 @@ async def _with_past(stage: Stage, sandboxes: Sandboxes, limits: Limits) -> Stag
 
 async def run_spoiled(reference: Reference, place: int, item: Spoiled, sandboxes: Sandboxes) -> Ran:
     """Verifies what the reference solution left, with one output spoiled."""
-    stage = reference.stages[place]
+    stage, entry = reference.stages[place], item.entry
     async with sandboxes.running(stage.after, limits=reference.limits) as sandbox:
-        await put(sandbox, item.path, item.entry)
+        await put(sandbox, item.path, entry)
         noticed = await _noticed(reference, place, sandbox)
-    state = {path: entry for path, entry in stage.state.items() if path != item.path}
-    if item.entry is not None:
-        state[item.path] = item.entry
-    return Ran(noticed, state)
+    state = {path: known for path, known in stage.state.items() if path != item.path}
+    return Ran(noticed, state if entry is None else {**state, item.path: entry})
 
 
 async def run_broken(
@@ -185,13 +184,21 @@ async def run_broken(
         item: The broken solution.
         sandboxes: Where.
         stable: The outputs to compare with the reference's: what leaves the same there is not verified.
+
+    Raises:
+        TooLargeError: This time the reference itself leaves too much to be looked at.
     """
     task, stage = reference.task, reference.stages[place]
     async with sandboxes.running(stage.before, limits=reference.limits) as sandbox:
         timed_out = await _solve(task, stage, item, sandbox)
         if timed_out:
             return Ran(noticed=True, state={}, timed_out=True)
-        state = await read_state(sandbox, stage.outputs)
+        try:
+            state = await read_state(sandbox, stage.outputs)
+        except TooLargeError:
+            if item is None:
+                raise
+            return Ran(await _noticed(reference, place, sandbox), {})  # it left far more than the reference
         if item is None or digest(state, stable) == digest(stage.state, stable):
             return Ran(noticed=False, state=state)
         return Ran(await _noticed(reference, place, sandbox), state)

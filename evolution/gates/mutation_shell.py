@@ -6,14 +6,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from evolution.gates.mutation_edits import Edit, generic_edits, nearby_number, shown
+from evolution.gates.mutation_edits import PROGRAMS, Edit, generic_edits, nearby_number, shown
 from evolution.gates.mutation_python import is_python, python_edits
 from sandbox.verification.leftovers import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 # What nothing can be learned from leaving out: without it all that follows fails, or nothing changes.
 _SETTING_UP: Final = words(
@@ -57,6 +57,7 @@ _STATEMENTS: Final = frozenset(
     {"program", "do_group", "compound_statement", "if_statement", "subshell", "else_clause", "elif_clause", "case_item"}
 )
 _CODE: Final = frozenset({"awk", "gawk", "mawk", "sed", "jq", "perl", "bc", "sqlite3"})
+_TARGETS: Final = tuple(ending.encode() for ending in PROGRAMS)
 _PYTHONS: Final = re.compile(r"python[\d.]*")
 _NUMERIC: Final = re.compile(rb"([-+]?)(\d+)")
 _KEY: Final = re.compile(rb"(-k|-f|-c)?(\d+)(.*)")
@@ -64,28 +65,46 @@ _SORT_KEY: Final = re.compile(rb"(-k[\d.,]+)([nrVgfh]+)")
 _PLAIN: Final = re.compile(rb"""(["']?)[A-Za-z0-9][\w .-]*\1""")
 
 
-def shell_edits(code: bytes) -> Iterator[Edit]:
-    """Every small change of a shell script that still parses."""
-    tree = _parser().parse(code)
-    broken = tree.root_node.has_error  # some sound scripts are beyond the grammar; theirs cannot be told any more
-    for edit in _edits(tree.root_node, code):
-        if broken or not _parser().parse(edit.applied(code)).root_node.has_error:
-            yield edit
+def shell_edits(code: bytes, *, depth: int = 2) -> Iterator[Edit]:
+    """Every small change of a shell script; whether it parses with one of them `parses_as_shell` says.
+
+    Args:
+        code: The script.
+        depth: How deep shell scripts in its here-documents are looked into, each of which may hold others.
+    """
+    root = _parser().parse(code).root_node
+    broken = root.has_error  # some sound scripts are beyond the grammar; theirs cannot be told any more
+    for edit in _edits(root, code, depth):
+        yield edit if broken else edit.inside("shell", len(code))
+
+
+def parses_as_shell(code: bytes) -> bool:
+    """Whether the grammar knows all that is in a script."""
+    return not _parser().parse(code).root_node.has_error
+
+
+def _parser() -> Parser:
+    """A parser of its own for each call: one may not be used by two threads at once."""
+    from tree_sitter import Parser
+
+    return Parser(_grammar())
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Parser:
+def _grammar() -> Language:
     import tree_sitter_bash
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
 
 
-def _edits(root: Node, code: bytes) -> Iterator[Edit]:
+def _edits(root: Node, code: bytes, depth: int) -> Iterator[Edit]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
         waiting.extend(reversed(node.children))
+        if node.type == "heredoc_body":
+            yield from _heredoc(node, code, depth)
         yield from _MAKERS[node.type](node, code) if node.type in _MAKERS else ()
         if node.parent is not None and node.parent.type in _STATEMENTS:
             yield from _dropped(node)
@@ -162,14 +181,14 @@ def _programs(name: str, words: list[Node], code: bytes) -> Iterator[Edit]:
         yield from (edit.moved(start) for edit in found if b"'" not in edit.new)
 
 
-def _heredoc(node: Node, code: bytes) -> Iterator[Edit]:
+def _heredoc(node: Node, code: bytes, depth: int) -> Iterator[Edit]:
     """Programs in a here-document, whoever reads it."""
     inside = code[node.start_byte : node.end_byte]
     whole = node.parent.parent if node.parent is not None else None
     name = _name(_first_command(whole)) if whole is not None else ""
     target = next((c.text or b"" for c in _below(whole, "file_redirect")), b"") if whole is not None else b""
     if inside.startswith(b"#!") and b"sh" in inside.split(b"\n", 1)[0]:
-        found = shell_edits(inside)
+        found = shell_edits(inside, depth=depth - 1) if depth else iter(())
     elif is_python(inside) and (_PYTHONS.fullmatch(name) or inside.startswith(b"#!") or target.endswith(b".py")):
         found = python_edits(inside)
     elif name in _CODE or target.endswith((b".awk", b".c", b".js", b".pl", b".rb", b".go", b".rs")):
@@ -249,7 +268,6 @@ def _negated(node: Node, code: bytes) -> Iterator[Edit]:
 _MAKERS: Final = {
     "pipeline": _pipeline,
     "command": _command,
-    "heredoc_body": _heredoc,
     "list": _list,
     "file_redirect": _redirect,
     "binary_expression": _operator,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import os
 import posixpath
 import re
 import stat
@@ -14,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from evolution.gates.mutation_edits import diff
+from evolution.gates.mutation_diff import diff
 from evolution.gates.scripts import absolute_paths, holds_word, is_below
+from sandbox.errors import TransferError
 from sandbox.verification.carrying import declared
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ class Entry:
         return f"a {self.kind}, {stat.filemode(self.mode)[1:]}, {self.owner[0]}:{self.owner[1]}"
 
 
+class TooLargeError(TransferError):
+    """Outputs are more than `MAX_BYTES` in all."""
+
+
 State = dict[str, Entry]
 """What lies at each path of a set; a path with nothing there is not in it."""
 
@@ -65,13 +71,20 @@ async def read_state(sandbox: Sandbox, paths: Collection[str]) -> State:
     """What lies at some paths now.
 
     Raises:
-        TransferError: More than `MAX_BYTES` in all.
+        TooLargeError: More than `MAX_BYTES` in all.
+        TransferError: They cannot be had for another reason.
     """
     if not paths:
         return {}
     with tempfile.TemporaryDirectory(prefix="envolve-mutation-") as folder:
         archive = Path(folder) / "outputs.tar"
-        await sandbox.pack(tuple(sorted(paths)), archive, max_bytes=MAX_BYTES)
+        try:
+            await sandbox.pack(tuple(sorted(paths)), archive, max_bytes=MAX_BYTES)
+        except TransferError as error:
+            # Back ends have one error for all that keeps files from coming out; this one ends with the limit.
+            if re.search(rf"\b{MAX_BYTES} (?:bytes in all|are allowed)$", str(error)):
+                raise TooLargeError(str(error)) from error
+            raise
         return await asyncio.to_thread(_read, archive, frozenset(paths))
 
 
@@ -84,7 +97,7 @@ def _read(archive: Path, paths: frozenset[str]) -> State:
                 continue  # a folder brings what is in it
             owner, mode = (member.uid, member.gid), stat.S_IMODE(member.mode)
             if member.issym():
-                found[path] = Entry("link", 0o777, owner, member.linkname.encode())
+                found[path] = Entry("link", 0o777, owner, os.fsencode(member.linkname))
             elif member.isdir():
                 found[path] = Entry("folder", mode, owner)
             elif member.isreg() or member.islnk():
@@ -98,8 +111,9 @@ def digest(state: State, paths: Collection[str]) -> str:
     whole = hashlib.sha256()
     for path in sorted(paths):
         entry = state.get(path)
-        said = f"{path}\0{entry}\0{len(entry.content)}\0".encode() if entry is not None else f"{path}\0-\0".encode()
-        whole.update(said + (entry.content if entry is not None else b""))
+        said = f"{path}\0-\0" if entry is None else f"{path}\0{entry}\0{len(entry.content)}\0"
+        whole.update(said.encode("utf-8", "surrogatepass"))  # a name need not be UTF-8
+        whole.update(b"" if entry is None else entry.content)
     return whole.hexdigest()
 
 
@@ -191,7 +205,7 @@ def _write(archive: Path, path: str, entry: Entry) -> None:
             member.type = tarfile.DIRTYPE
             target.addfile(member)
         elif entry.kind == "link":
-            member.type, member.linkname = tarfile.SYMTYPE, entry.content.decode("utf-8", "replace")
+            member.type, member.linkname = tarfile.SYMTYPE, os.fsdecode(entry.content)
             target.addfile(member)
         else:
             member.size = len(entry.content)

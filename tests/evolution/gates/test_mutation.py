@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evolution.gates import mutation_state
 from evolution.gates.mutation import MutationGate
 from evolution.gates.settings import GateSettings
+from sandbox.errors import TransferError
 
 pytestmark = pytest.mark.slow  # each test starts many sandboxes or processes
 
@@ -122,3 +124,30 @@ async def test_steps_are_judged_with_what_follows(write, check, seed, last: str,
     }
     verdict = await check(MutationGate(), files)
     assert verdict.passed is passes, (verdict.measured, verdict.evidence)
+
+
+async def test_too_much_to_look_at_is_told(monkeypatch, check, seed) -> None:
+    monkeypatch.setattr(mutation_state, "MAX_BYTES", 100)
+    verdict = await check(MutationGate(), seed)
+    assert verdict.passed
+    assert [(one.code, bool(one.suppressed)) for one in verdict.findings] == [("mutation/too-large", True)]
+
+
+async def test_an_engine_that_fails_is_no_reason_to_accept(monkeypatch, check, seed) -> None:
+    async def fails(*_: object) -> None:
+        raise TransferError("/app/out: the archive that the engine made of it breaks off: EOF")
+
+    monkeypatch.setattr("evolution.gates.mutation_runs.read_state", fails)
+    with pytest.raises(TransferError):
+        await check(MutationGate(), seed)
+
+
+@pytest.mark.parametrize("lines", [200, 20_000])
+async def test_a_broken_solution_may_leave_too_much(monkeypatch, check, seed, lines: int) -> None:
+    """Only what the reference leaves has to fit."""
+    monkeypatch.setattr(mutation_state, "MAX_BYTES", 60_000)
+    files = judged_by(seed, "test $(wc -l < /app/out/n) = 3")
+    files["instruction.md"] = "Write the numbers from 1 to 3 to /app/out/n.\n"
+    files["solution/solve.sh"] = f"#!/bin/bash\nmkdir -p /app/out\nseq {lines} | head -n 3 > /app/out/n\n"
+    verdict = await check(MutationGate(), files)
+    assert verdict.measured["mutants"] > 1

@@ -7,17 +7,27 @@ import json
 import random
 import sqlite3
 import subprocess
+import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolution.gates.mutation_edits import generic_edits
+from evolution.gates.mutation_database import DEADLINE, database_changes
+from evolution.gates.mutation_diff import diff
+from evolution.gates.mutation_edits import Edit, generic_edits, nearby_number
+from evolution.gates.mutation_languages import MAX_EDITS, code_edits, still_parses
 from evolution.gates.mutation_outputs import garbage, spoiled
 from evolution.gates.mutation_parts import garbled, parts_of, without_part
 from evolution.gates.mutation_python import python_edits
+from evolution.gates.mutation_scripts import broken_solutions
 from evolution.gates.mutation_shell import shell_edits
-from evolution.gates.mutation_state import Entry
+from evolution.gates.mutation_state import Entry, _read, _write, digest
+from evolution.gates.mutation_values import other_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SHELL = b"""#!/bin/bash
 set -euo pipefail
@@ -33,8 +43,8 @@ PY
 """
 
 
-def changed(code: bytes, edits: object) -> set[str]:
-    return {edit.applied(code).decode() for edit in edits}  # type: ignore[attr-defined]
+def changed(code: bytes, edits: Iterable[Edit]) -> set[str]:
+    return {edit.applied(code).decode() for edit in edits if still_parses(code, edit)}
 
 
 @pytest.mark.parametrize(
@@ -195,3 +205,208 @@ def test_links_and_modes() -> None:
     now, was = Entry("file", 0o600, content=b"x"), Entry("file", 0o644, content=b"x")
     assert [item.entry for item in spoiled("/f", now, {"/f": was}, "", rng)] == [was]
     assert garbage("/l", link) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/app/a.js", b"f(12 + 3);\n" * 19_000),
+        ("/app/a.py", b"table = [\n" + b"    12,\n" * 12_000 + b"]\n"),
+        ("/app/a.sh", b"head -n 3 /a > /b\n" * 4000),
+    ],
+)
+def test_what_has_thousands_of_changes_is_changed_a_few_times(path: str, code: bytes) -> None:
+    """200 KB of numbers are no gigabytes of copies, and no hours of parsing."""
+    began = time.monotonic()
+    found = spoiled(path, entry(code), {}, "", random.Random(1))
+    assert 3 < len(found) <= 14
+    assert sum(len(item.edit.new) for item in found if item.edit) < len(code)
+    assert time.monotonic() - began < 60
+
+
+def test_so_many_changes_are_thought_of() -> None:
+    assert len(list(code_edits("a.js", b"1;" * 100_000))) == MAX_EDITS
+
+
+def test_a_solution_with_a_table_is_broken_quickly(write, seed) -> None:
+    rows = "".join(f"    {n},\n" for n in range(12_000))
+    task = write({**seed, "solution/table.py": f"TABLE = [\n{rows}]\n"})
+    began = time.monotonic()
+    assert len(broken_solutions(task, task.steps[0], 10, random.Random(1))) == 10
+    assert time.monotonic() - began < 30
+
+
+def test_long_texts_without_an_end_to_a_quote() -> None:
+    code = b'"' + b'\\"' * 100_000 + b"\n" + b'x("") + 1;\n' * 10_000
+    began = time.monotonic()
+    assert len(list(generic_edits(code))) == 10_000
+    assert time.monotonic() - began < 20
+
+
+def test_a_long_diff_is_short_and_quick() -> None:
+    before = b"".join(b"%d\n" % (n * 7919 % 997) for n in range(60_000))
+    began = time.monotonic()
+    assert "@@ 1 @@\n  -0\n  +x" in diff(before, b"x" + before[1:], "a")
+    assert "too much" in diff(before * 4, before, "a")
+    assert time.monotonic() - began < 10
+
+
+HUGE = b"9" * 5000
+
+
+@pytest.mark.parametrize("number", [b"9", b"09", b"099", b"10", b"129", b"0"])
+def test_a_nearby_number(number: bytes) -> None:
+    assert nearby_number(number) == str(int(number) + 1).encode().rjust(len(number), b"0")
+
+
+def test_numbers_of_any_length() -> None:
+    assert nearby_number(HUGE) == b"1" + b"0" * 5000
+    assert kinds("/o.txt", HUGE + b"\n" + HUGE) >= {"digit"}
+    assert kinds("/o.json", b'{"a": ' + HUGE + b"}") >= {"digit"}
+    for code in (b"x = " + HUGE, b"x = 0x" + HUGE + b"\ny = 1\n"):
+        changed(code, python_edits(code))
+    assert len(list(generic_edits(b"x = " + HUGE + b";"))) == 1
+    script = b"x=" + HUGE + b"\nhead -n " + HUGE + b" /a > /b\n"
+    assert changed(script, shell_edits(script))
+
+
+def test_long_sums() -> None:
+    code = b"x = " + b" + ".join([b"a"] * 700) + b"\ny = " + b" + ".join([b"a"] * 2500)
+    assert {edit.kind for edit in python_edits(code)} == {"arithmetic"}
+
+
+def test_python_that_is_not_as_it_looks() -> None:
+    code = b"\xef\xbb\xbfx = 1\n"
+    assert changed(code, python_edits(code)) == {"\ufeffx = 2\n"}
+    utf7 = b"# coding: utf-7\nx = '+AAoACgAK-'\ny = 1\n"
+    assert "y = 2" in "".join(changed(utf7, python_edits(utf7)))
+
+
+def test_scripts_in_scripts_in_scripts() -> None:
+    deep = b"".join(b"cat > /a <<'E%04dX'\n#!/bin/sh\n" % n for n in range(600))
+    deep += b"sort -u /a > /b\n" + b"".join(b"E%04dX\n" % n for n in reversed(range(600)))
+    assert {len(edit.programs) for edit in code_edits("/a.sh", deep)} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"a": "\\ud83d", "b": 1}',
+        b'{"a": 1, "\\ud83d": 2}',
+        '{"a": 1, "b": "x"}'.encode("utf-16"),
+        '{"a": 1, "b": "x"}'.encode("utf-16-le"),
+        '{"é": [1], "b": "ü"}'.encode("utf-16"),
+        b"[" * 900 + b"1" + b"]" * 900 + b"\n",
+        b'{"x":\n ' + b'{"a": ' * 400 + b"1" + b"}" * 400 + b"}",
+    ],
+    ids=range(7),
+)
+def test_json_that_is_odd(content: bytes) -> None:
+    for item in spoiled("/o.json", entry(content), {}, "", random.Random(1)):
+        made = garbage("/o.json", entry(content), item.part)
+        assert made is None or made.entry != entry(content)
+        if item.kind == "key":
+            assert item.entry is not None
+            json.loads(item.entry.content.decode())
+    assert all(content[start:end] for part in parts_of("/o.json", content) for start, end in part.spans)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"-1", b"-2"),
+        (b"-10", b"-11"),
+        (b"-9", b"-10"),
+        (b"-09", b"-10"),
+        (b"7", b"8"),
+        (b"90.5", b"80.5"),
+        (b"-0.5", b"-1.5"),
+        (b"95e3", b"85e3"),
+        (b'"\\nab"', b'"\\nqb"'),
+        (b'"\\u00ab"', b'"\\u10ab"'),
+        (b'"k": true', None),
+    ],
+)
+def test_another_value_is_of_the_same_sort(value: bytes, expected: bytes | None) -> None:
+    edit = other_value(value, random.Random(1))
+    assert edit is not None
+    assert edit.changes(value)
+    if expected is None:
+        json.loads(b"{" + edit.applied(value) + b"}")
+    else:
+        assert edit.applied(value) == expected
+
+
+@given(value=VALUES | st.floats(allow_nan=False, allow_infinity=False), seed=st.integers(0, 9))
+def test_another_value_of_json_is_json(value: object, seed: int) -> None:
+    text = json.dumps(value).encode()
+    edit = other_value(text, random.Random(seed))
+    if edit is not None:
+        assert json.loads(edit.applied(text)) != value or edit.applied(text) != text
+
+
+def test_a_link_and_a_name_that_are_no_utf8(tmp_path) -> None:
+    link, path = Entry("link", 0o777, content=b"/a\xff"), "/app/\udcff"
+    _write(tmp_path / "a.tar", path, link)
+    assert _read(tmp_path / "a.tar", frozenset([path])) == {path: link}
+    assert digest({path: link}, [path]) != digest({}, [path])
+
+
+def database(script: str) -> bytes:
+    opened = sqlite3.connect(":memory:")
+    opened.executescript("CREATE TABLE t(id INTEGER PRIMARY KEY, n); INSERT INTO t VALUES (1, 2)")
+    opened.executescript(script)
+    content = opened.serialize()
+    opened.close()
+    return content
+
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+GENERATED = "DROP TABLE t; CREATE TABLE u(a, b AS (length(hex(zeroblob(9000000))))); INSERT INTO u VALUES (1)"
+CHECKED = "DROP TABLE t; CREATE TABLE u(a CHECK (a < length(hex(zeroblob(9000000))))); INSERT INTO u VALUES (1)"
+SPOOFED = "INSERT INTO sqlite_master SELECT 'table', 'v', 'v', 0, 'CREATE TABLE w(a)' FROM t;"
+
+
+@pytest.mark.parametrize(
+    ("script", "changes"),
+    [
+        pytest.param(f"CREATE TRIGGER a AFTER UPDATE ON t BEGIN INSERT INTO t(n) {ENDLESS}; END", 0, id="update"),
+        pytest.param(f"CREATE TRIGGER a BEFORE DELETE ON t BEGIN INSERT INTO t(n) {ENDLESS}; END", 0, id="delete"),
+        pytest.param(GENERATED, 0, id="generated"),
+        pytest.param(CHECKED, 1, id="check"),
+        pytest.param(f"CREATE VIEW v AS {ENDLESS}", 4, id="view"),
+        pytest.param(f"CREATE VIEW v AS {ENDLESS}; PRAGMA writable_schema=ON; {SPOOFED}", 0, id="view-as-table"),
+    ],
+)
+def test_what_a_database_brings_does_not_run(script: str, changes: int) -> None:
+    content = database(script)
+    began = time.monotonic()
+    assert len(list(database_changes(content, random.Random(1)))) == changes
+    assert time.monotonic() - began < DEADLINE
+    assert "removed" in kinds("/o.db", content)
+
+
+def test_a_database_that_takes_long_is_given_up(monkeypatch) -> None:
+    monkeypatch.setattr("evolution.gates.mutation_database.DEADLINE", -1.0)
+    rows = "INSERT INTO t(n) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000) SELECT x FROM c"
+    assert list(database_changes(database(rows), random.Random(1))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/a.jq", b".a == 1"),
+        ("/a.sql", b"SELECT a FROM t WHERE a >= 12"),
+        ("/a.ts", b"if (a == 1) {}"),
+        ("/a.java", b"if (a == 1) {}"),
+        ("/a", b"#!/usr/bin/awk -f\n$1 == 3"),
+        ("/a", b"#!/usr/bin/env python3\nprint(1)"),
+    ],
+)
+def test_outputs_and_solutions_know_the_same_languages(write, seed, path: str, content: bytes) -> None:
+    expected = {edit.kind for edit in code_edits(path, content)}
+    assert expected
+    assert expected <= kinds(path, content)
+    task = write({**seed, f"solution{path}": content})
+    broken = broken_solutions(task, task.steps[0], 200, random.Random(1))
+    assert expected <= {one.kind for one in broken if one.inside == path[1:]}
