@@ -14,6 +14,7 @@ Three sources, each run only where it is there:
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Self
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 ASKED_OF_AUTHOR: Final = 2
 SHOWN_DIFF: Final = 14
 SHOWN_WIDTH: Final = 160
+NOT_WRITTEN: Final = "its files cannot be written, which says nothing of the task"
 NOT_THE_SAME: Final = "its outputs hold something else than the reference's: the solution may be the one that is wrong"
 Contents = dict[str, bytes]
 
@@ -120,12 +122,16 @@ class AlternativeGate:
         return finding(self.name, "supplied", f"the alternative {alternative.name} fails\n{account(result)}")
 
     async def _authored(self, task: Task, sandboxes: Sandboxes, alternative: Alternative) -> Finding | None:
-        async with sandboxes.running(task) as sandbox:
-            result = await run_alternative(task, sandbox, alternative)
+        author = self.author.name if self.author else "nobody"
+        try:
+            async with sandboxes.running(task) as sandbox:
+                result = await run_alternative(task, sandbox, alternative)
+        except GateError as error:
+            said = f"the alternative {alternative.name} of {author} cannot be run: {error}"
+            return finding(self.name, "author", said).model_copy(update={"suppressed": NOT_WRITTEN})
         if result.score is not None and result.score >= 1:
             return None
         failing = next((s for s in task.steps if not _step_passed(result.steps, s.name)), task.steps[-1])
-        author = self.author.name if self.author else "nobody"
         said = f"the alternative {alternative.name} of {author} fails\n{account(result)}"
         made = finding(self.name, "author", said)
         async with places(task, sandboxes, failing) as place:
@@ -149,10 +155,26 @@ async def _same_results(task: Task, step: TaskStep, place: Place, alternative: A
         theirs = await contents(sandbox, right)
     if not right or right == theirs or set(right) != set(theirs):
         return False
+    return await asyncio.to_thread(_same_but_for_forms, step.instruction, right, theirs)
+
+
+def _same_but_for_forms(instruction: str, right: Contents, theirs: Contents) -> bool:
     return all(
-        same_but_for_form(right[path], theirs[path], open_respects(step.instruction, path, right[path]))
-        for path in right
+        same_but_for_form(content, theirs[path], open_respects(instruction, path, content))
+        for path, content in right.items()
     )
+
+
+def _open_ones(instruction: str, outputs: Contents) -> dict[str, frozenset[Respect]]:
+    """The respects that each output leaves open; without those that leave none."""
+    found = {path: open_respects(instruction, path, content) for path, content in independent(outputs).items()}
+    return {path: respects for path, respects in found.items() if respects}
+
+
+def _in_other_forms(outputs: Contents, forms: Mapping[str, Form]) -> Contents:
+    """Outputs in other forms, as far as they have one."""
+    written = {path: rewritten(path, outputs[path], form) for path, form in forms.items()}
+    return {path: content for path, content in written.items() if content != outputs[path]}
 
 
 async def outputs_of(task: Task, step: TaskStep, sandbox: Sandbox) -> Contents:
@@ -203,11 +225,7 @@ class _Forms:
             await run_solution(self._task, sandbox, self._step)
             await sandbox.kill_processes()
             outputs = await outputs_of(self._task, self._step, sandbox)
-            open_ones = {
-                path: open_respects(self._step.instruction, path, content)
-                for path, content in independent(outputs).items()
-            }
-            open_ones = {path: respects for path, respects in open_ones.items() if respects}
+            open_ones = await asyncio.to_thread(_open_ones, self._step.instruction, outputs)
             respects = respects_of(open_ones.values())
             for way in (0, 1):
                 forms = {path: Form(found, way) for path, found in open_ones.items()}
@@ -229,20 +247,19 @@ class _Forms:
             forms = {path: Form(frozenset({respect}), way) for path, ones in open_ones.items() if respect in ones}
             failure = await self._fails(sandbox, outputs, forms)
             if failure is not None:
-                found.append(self._finding(respect, outputs, failure))
+                found.append(await asyncio.to_thread(self._finding, respect, outputs, failure))
         if not found:
             forms = {path: Form(ones, way) for path, ones in open_ones.items()}
             failure = await self._fails(sandbox, outputs, forms)
             if failure is not None:
-                found.append(self._finding("several-respects", outputs, failure))
+                found.append(await asyncio.to_thread(self._finding, "several-respects", outputs, failure))
         return found if found and (await self._verified(sandbox))[0] == 1 else []
 
     async def _fails(
         self, sandbox: Sandbox, outputs: Contents, forms: Mapping[str, Form], *, screening: bool = False
     ) -> _Failure | None:
         """Writes outputs in other forms, verifies, and puts them back; `None` when that passes or changes nothing."""
-        written = {path: rewritten(path, outputs[path], form) for path, form in forms.items()}
-        written = {path: content for path, content in written.items() if content != outputs[path]}
+        written = await asyncio.to_thread(_in_other_forms, outputs, forms)
         if not written:
             return None
         self.variants += 1

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import posixpath
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evolution.gates.alternative_variants import with_lower_digests
+from evolution.gates.errors import GateError
 from evolution.gates.roles import Alternative
 from sandbox.errors import TransferError
 from sandbox.task.phase import agent_env, agent_timeout, agent_user, solution_env
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "alternatives"
 MAX_BYTES: Final = 1 << 20
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 def supplied(task: Task, beside: Path | None = None) -> tuple[Alternative, ...]:
@@ -65,7 +69,12 @@ def _has_script(alternative: Alternative) -> bool:
 
 
 async def run_alternative(task: Task, sandbox: Sandbox, alternative: Alternative) -> TrialResult:
-    """Runs an alternative solution in a fresh sandbox of the task, then the task's verifier, step by step."""
+    """Runs an alternative solution in a fresh sandbox of the task, then the task's verifier, step by step.
+
+    Raises:
+        GateError: Its files cannot be written: one leaves their folder, or is the folder of another.
+        SandboxError: The sandbox failed.
+    """
 
     async def solve(step: TaskStep) -> SolutionRun | None:
         return await run_alternative_step(task, sandbox, step, alternative)
@@ -76,7 +85,12 @@ async def run_alternative(task: Task, sandbox: Sandbox, alternative: Alternative
 async def run_alternative_step(
     task: Task, sandbox: Sandbox, step: TaskStep, alternative: Alternative
 ) -> SolutionRun | None:
-    """Runs an alternative's part of one step as the reference would be run; the reference's where it has none."""
+    """Runs an alternative's part of one step as the reference would be run; the reference's where it has none.
+
+    Raises:
+        GateError: Its files cannot be written: one leaves their folder, or is the folder of another.
+        SandboxError: The sandbox failed.
+    """
     files = _files_of(step, alternative)
     if SCRIPT not in files:
         return await run_solution(task, sandbox, step)
@@ -99,7 +113,12 @@ def _files_of(step: TaskStep, alternative: Alternative) -> dict[str, bytes]:
     prefix = f"{step.name}/"
     if step.folder and any(path.startswith(prefix) for path in alternative.files):
         return {path.removeprefix(prefix): text for path, text in alternative.files.items() if path.startswith(prefix)}
-    script = alternative.script.encode("utf-8", "surrogateescape")
+    try:
+        script = alternative.script.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise GateError(
+            f"the script of the alternative solution {alternative.name} cannot be written: {error}"
+        ) from error
     return {**alternative.files, **({SCRIPT: script} if script and not step.folder else {})}
 
 
@@ -108,11 +127,14 @@ def _write(files: Mapping[str, bytes], aside: Path) -> None:
     aside.chmod(0o755)
     for path, content in files.items():
         place = aside / path
-        if not place.resolve().is_relative_to(aside.resolve()):
-            raise TransferError(f"a file of an alternative solution leaves its folder: {path}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        place.chmod(0o755 if path == SCRIPT or content.startswith(b"#!") else 0o644)
+        try:
+            if not place.resolve().is_relative_to(aside.resolve()):
+                raise GateError(f"a file of an alternative solution leaves its folder: {path!r}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            place.chmod(0o755 if path == SCRIPT or content.startswith(b"#!") else 0o644)
+        except (OSError, ValueError) as error:  # a file where a folder is needed, a name that no file may have
+            raise GateError(f"a file of an alternative solution cannot be written: {path!r}: {error}") from error
 
 
 async def contents(sandbox: Sandbox, paths: Iterable[str]) -> dict[str, bytes]:
@@ -131,14 +153,52 @@ def same_but_for_form(ours: bytes, theirs: bytes, open_ones: frozenset[Respect])
     if ours == theirs:
         return True
     if "final-newline" in open_ones:
-        ours, theirs = ours.rstrip(b"\n"), theirs.rstrip(b"\n")
+        ours, theirs = ours.removesuffix(b"\n"), theirs.removesuffix(b"\n")
     if "letter-case" in open_ones:
-        ours, theirs = ours.lower(), theirs.lower()
+        ours, theirs = with_lower_digests(ours), with_lower_digests(theirs)
     if ours == theirs:
         return True
-    if not {"json-whitespace", "json-key-order"} <= open_ones:
+    if not {"json-whitespace", "json-key-order"} <= open_ones or ours.endswith(b"\n") != theirs.endswith(b"\n"):
         return False
+    by_value = "number-format" in open_ones
     try:
-        return bool(json.loads(ours) == json.loads(theirs))
+        same = _is_same(_value(ours, by_value=by_value), _value(theirs, by_value=by_value))
     except (ValueError, RecursionError):
         return False
+    # Only now that both are known to be JSON do quotes come in pairs.
+    return same and ("json-escapes" in open_ones or sorted(_STRING.findall(ours)) == sorted(_STRING.findall(theirs)))
+
+
+class _Digits(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def _value(text: bytes, *, by_value: bool) -> object:
+    """What a JSON text holds, its numbers as they are written unless they count by their value.
+
+    Raises:
+        ValueError: It is no JSON, or has a key twice.
+        RecursionError: It is nested too deeply.
+    """
+
+    def pairs(found: list[tuple[str, object]]) -> dict[str, object]:
+        made = dict(found)
+        if len(made) != len(found):
+            raise ValueError("a key twice")
+        return made
+
+    if by_value:
+        return json.loads(text, object_pairs_hook=pairs)
+    return json.loads(text, object_pairs_hook=pairs, parse_int=_Digits, parse_float=_Digits, parse_constant=_Digits)
+
+
+def _is_same(ours: object, theirs: object) -> bool:
+    """Equality that tells `true` from 1, and a number from the text of its digits."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(_is_same(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (ours, theirs))
+    return ours == theirs and (numbers or type(ours) is type(theirs))

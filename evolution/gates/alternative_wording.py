@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import Final, Literal
+
+from evolution.gates.scripts import MAX_LINE
 
 Respect = Literal["json-whitespace", "json-key-order", "json-escapes", "number-format", "final-newline", "letter-case"]
 
@@ -58,13 +61,13 @@ _FIXES: Final[dict[Respect, re.Pattern[str]]] = {
 }
 _FREE: Final[dict[Respect, re.Pattern[str]]] = {
     "json-key-order": re.compile(
-        r"\b(?:order|sequence) of (?:the |its |their |all )?(?:keys|fields|members|entries|names)\b[^.;,]*"
+        r"\b(?:order|sequence) of (?:the |its |their |all )?(?:keys|fields|members|entries|names)\b[^.;,]{0,200}"
         r"\b(?:does not|doesn't|do not|is not|free|irrelevant|any)\b|"
-        r"\bkeys?\b[^.;,]*\bin any order\b|\bkey order\b[^.;,]*\b(?:not|free|any)\b",
+        r"\bkeys?\b[^.;,]{0,200}\bin any order\b|\bkey order\b[^.;,]{0,200}\b(?:not|free|any)\b",
         re.IGNORECASE,
     ),
     "json-whitespace": re.compile(
-        r"\b(?:whitespace|indentation|formatting|layout)\b[^.;,]*"
+        r"\b(?:whitespace|indentation|formatting|layout)\b[^.;,]{0,200}"
         r"\b(?:does not|doesn't|do not|is free|irrelevant|any)\b",
         re.IGNORECASE,
     ),
@@ -89,6 +92,8 @@ _HEX = re.compile(r"\bhex", re.IGNORECASE)
 def is_open(instruction: str, path: str, respect: Respect) -> bool:
     """Whether the instruction says nothing about a respect of an output's form.
 
+    Nothing is open where a sentence of the instruction is longer than `MAX_LINE`: it is not searched.
+
     Args:
         instruction: All of it.
         path: The output's absolute path.
@@ -97,16 +102,16 @@ def is_open(instruction: str, path: str, respect: Respect) -> bool:
     sentences = _about(instruction, path)
     fixed = _FIXES[respect]
     free = _FREE.get(respect)
-    if any(_BYTES.search(sentence) for sentence in sentences):
+    if any(len(sentence) > MAX_LINE for sentence in _sentences(instruction)):
         return False
-    if any(_DIGEST.search(sentence) for sentence in sentences):
+    if any(_BYTES.search(sentence) or _DIGEST.search(sentence) for sentence in sentences):
         return False
     if free is not None and any(free.search(sentence) for sentence in sentences):
         return True
     if respect == "json-key-order":
         return not any(_orders_keys(sentence) for sentence in sentences)
     if respect == "letter-case":
-        said = [sentence for sentence in _SENTENCE.split(instruction) if sentence and _HEX.search(sentence)]
+        said = [sentence for sentence in _sentences(instruction) if _HEX.search(sentence)]
         if not any(_HEX.search(sentence) for sentence in sentences) or any(map(fixed.search, said)):
             return False  # how one digest is written holds for all
     return not any(fixed.search(sentence) for sentence in sentences)
@@ -120,10 +125,16 @@ def _orders_keys(sentence: str) -> bool:
     )
 
 
-def _about(instruction: str, path: str) -> list[str]:
+@lru_cache(maxsize=4)  # asked in each respect, and for each output
+def _sentences(instruction: str) -> tuple[str, ...]:
+    return tuple(part for part in _SENTENCE.split(instruction) if part and part.strip())
+
+
+@lru_cache(maxsize=4)
+def _about(instruction: str, path: str) -> tuple[str, ...]:
     """The sentences that could be meant for an output."""
     name, is_json = posixpath.basename(path), posixpath.splitext(path)[1] in {".json", ".jsonl", ".ndjson"}
-    sentences = [part for part in _SENTENCE.split(instruction) if part and part.strip()]
+    sentences = _sentences(instruction)
     kept = []
     for number, sentence in enumerate(sentences):
         before = sentences[number - 1] if number else ""
@@ -134,4 +145,4 @@ def _about(instruction: str, path: str) -> list[str]:
             meant = _OTHER_KIND.search(sentence) or not _JSON.search(sentence)
         if named or meant:
             kept.append(sentence)
-    return kept
+    return tuple(kept)

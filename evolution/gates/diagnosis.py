@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from sandbox.trial.result import StepResult, TrialResult
 
 MAX_SHOWN: Final = 5
+MAX_PATH: Final = 4096
+"""Bytes of a path that the kernel takes; what a program prints in quotes may be anything."""
 
 _MISSING: Final = (
     re.compile(r"(?:^|[:\s])(?P<name>[\w./+-]+): command not found\s*$", re.MULTILINE),
     re.compile(r": (?:line )?\d+: (?P<name>[\w./+-]+): not found\s*$", re.MULTILINE),
     re.compile(r"env: [‘'\"`]?(?P<name>[\w./+-]+)[’'\"`]?: No such file or directory"),
-    re.compile(r"(?P<name>/[\w./+-]+): bad interpreter"),
+    re.compile(r"(?<![\w./+-])(?P<name>/[\w./+-]+): bad interpreter"),
     re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<name>[\w+-]+)'$", re.MULTILINE),
 )
 _MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '(?P<name>[\w.]+)'")
@@ -97,7 +99,6 @@ def _stopped(said: str, printed: str) -> str:
 def _path_in(line: str) -> str:
     """The path that a line of an error names last: a quoted one, else what stands before the reason."""
     quoted = [path for path in _QUOTED.findall(line) if path.strip()]
-    if quoted:
-        return str(quoted[-1])
-    before = _BEFORE.search(line)
-    return before[1].strip() if before else ""
+    before = _BEFORE.search(line) if not quoted else None
+    path = str(quoted[-1]) if quoted else (before[1].strip() if before else "")
+    return path if "\0" not in path and len(path.encode("utf-8", "replace")) < MAX_PATH else ""

@@ -63,8 +63,8 @@ class OverlapGate:
             if self._indexes is None:
                 self._indexes = await asyncio.to_thread(indexes_of, self._held_out, self._cache)
         grams = sum(index.grams for index in self._indexes)
-        found = await asyncio.to_thread(_findings, candidate.task.instruction, self._indexes)
-        return judged(self.name, found, {"held_out_grams": float(grams), "shared_grams": float(len(found))})
+        found, shared = await asyncio.to_thread(_findings, candidate.task.instruction, self._indexes)
+        return judged(self.name, found, {"held_out_grams": float(grams), "shared_grams": float(shared)})
 
 
 def indexes_of(held_out: Sequence[Path], cache: Path) -> tuple[OverlapIndex, ...]:
@@ -91,15 +91,20 @@ def default_cache() -> Path:
     return Path(root).expanduser() / "envolve" / "overlap"
 
 
-def _findings(instruction: str, indexes: Sequence[OverlapIndex]) -> list[Finding]:
-    """One finding for each run of shared words of one held-out text; grams that overlap are one run."""
+def _findings(instruction: str, indexes: Sequence[OverlapIndex]) -> tuple[list[Finding], int]:
+    """One finding for each run of shared words of one held-out text, and how many grams of the instruction are shared.
+
+    Grams that overlap are one run. A gram that several indexes have counts once.
+    """
     found: list[Finding] = []
+    shared: set[int] = set()
     for index in indexes:
         last: tuple[str, int] = ("", -1)
         for hit in index.hits(instruction):
+            shared.add(hit.at)
             follows = last == (hit.name, hit.at - 1)
             last = (hit.name, hit.at)
             if not follows:
                 said = f"the instruction shares these 13 words in a row with the held-out {hit.name}: {hit.words!r}"
                 found.append(finding(OverlapGate.name, "held-out", said, "instruction.md"))
-    return found
+    return found, len(shared)

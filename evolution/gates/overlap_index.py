@@ -1,6 +1,7 @@
 """An index of the word 13-grams of held-out texts: built once, then asked from a memory-mapped file.
 
-Words are what is left of a text in NFKC and lower case when all but letters, digits and marks is a gap between words.
+Words are what is left of a text in NFKC and lower case when all but letters, digits and the marks that follow them
+(Unicode's category M: vowel signs, accents that no letter has in it) is a gap between words.
 A gram is 13 words in a row, one beginning at each word. The index keeps a sorted array of 64-bit hashes of grams and,
 beside each, where it comes from; a hit is compared with the words themselves, so that two grams of one hash are told
 apart. A folder that holds an index:
@@ -15,6 +16,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 import unicodedata
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 GRAM: Final = 13
 """Words of a gram (AutoEnvScaling, admission)."""
-FORMAT: Final = "grams-1"
+FORMAT: Final = "grams-2"
 _FILES: Final = ("grams.npy", "places.npy", "texts.npy", "texts.bin", "names.txt")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15
@@ -57,7 +59,18 @@ class Hit:
 
 def words_of(text: str) -> list[str]:
     """The words of a text, normalised."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+    pattern = _WORD if text.isascii() else _word_with_marks()
+    return pattern.findall(unicodedata.normalize("NFKC", text).lower())
+
+
+@lru_cache(maxsize=1)
+def _word_with_marks() -> re.Pattern[str]:
+    """Matches a word that may have marks in it; a mark that follows no letter begins none."""
+    marks = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)).startswith("M")]
+    begins = [code for code in marks if not unicodedata.category(chr(code - 1)).startswith("M")]
+    ends = [code for code in marks if not unicodedata.category(chr(code + 1)).startswith("M")]
+    ranges = "".join(f"\\U{begin:08x}-\\U{end:08x}" for begin, end in zip(begins, ends, strict=True))
+    return re.compile(rf"[^\W_]+(?:[{ranges}]+[^\W_]*)*")
 
 
 class OverlapIndex:
@@ -77,7 +90,7 @@ class OverlapIndex:
             self._grams = np.load(folder / "grams.npy", mmap_mode="r")
             self._places = np.load(folder / "places.npy", mmap_mode="r")
             self._starts = np.load(folder / "texts.npy", mmap_mode="r")
-            self._names = (folder / "names.txt").read_text().split("\n")
+            self._names = (folder / "names.txt").read_text(encoding="utf-8").split("\n")
             self._texts = folder / "texts.bin"
             self._size = self._texts.stat().st_size
         except (OSError, ValueError, EOFError) as error:
@@ -155,7 +168,7 @@ def folder_for(texts: Iterable[tuple[str, str]], parent: Path) -> Path:
     """The folder below `parent` for the index of some texts: its name is a digest of them."""
     digest = hashlib.sha256(FORMAT.encode())
     for name, text in texts:
-        digest.update(f"{len(name)} {len(text)} {name}{text}".encode("utf-8", "replace"))
+        digest.update(f"{len(name)} {len(text)} {name}{text}".encode("utf-8", "backslashreplace"))
     return parent / digest.hexdigest()[:24]
 
 
@@ -178,7 +191,8 @@ def _write(texts: Iterable[tuple[str, str]], folder: Path) -> None:
             grams.append(hashes)
             places.append(place)
             starts.append(starts[-1] + stream.write((" ".join(words) + "\n").encode()))
-            names.append(" ".join(name.split()))
+            # A file's name, or an identifier in JSON, may have half a surrogate pair in it.
+            names.append(" ".join(name.split()).encode("utf-8", "backslashreplace").decode("utf-8"))
             if len(grams) >= _BATCH:  # fewer, larger arrays
                 grams, places = [np.concatenate(grams)], [np.concatenate(places)]
     every = np.concatenate(grams) if grams else np.empty(0, dtype=np.uint64)
@@ -189,7 +203,7 @@ def _write(texts: Iterable[tuple[str, str]], folder: Path) -> None:
     np.save(folder / "grams.npy", every[order])
     np.save(folder / "places.npy", where[order])
     np.save(folder / "texts.npy", np.array(starts, dtype=np.uint64))
-    (folder / "names.txt").write_text("\n".join(names))
+    (folder / "names.txt").write_text("\n".join(names), encoding="utf-8")
     (folder / "format").write_text(FORMAT)
 
 

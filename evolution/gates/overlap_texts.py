@@ -44,7 +44,10 @@ def _below(path: Path, name: str) -> Iterator[tuple[str, str]]:
         return
     if not path.is_dir():
         raise GateError(f"held_out: {path} does not exist")
-    entries = sorted(path.iterdir())
+    try:
+        entries = sorted(path.iterdir())
+    except OSError as error:
+        raise GateError(f"held_out: {path} cannot be read: {error}") from error
     if any((path / one).is_file() for one in _TASK):
         found = [path / "instruction.md", *sorted(path.glob("steps/*/instruction.md"))]
         for one in found:
@@ -72,7 +75,7 @@ def _of_file(path: Path, name: str) -> Iterator[tuple[str, str]]:
 def _of_line(line: str, where: str) -> tuple[str, str]:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GateError(f"held_out: {where}: no JSON: {error}") from error
     if isinstance(row, str):
         return "", row

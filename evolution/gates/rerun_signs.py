@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evolution.gates.scripts import Line, solution_of, tests_of, text_of
+from evolution.gates.scripts import Line, numbered_lines, solution_of, tests_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +34,6 @@ _CODE: Final = (
     ".awk",
 )
 _PYTHON: Final = (".py",)
-_QUOTED = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _BEGIN: Final = r"(?:^|[|;&({`]|\bdo\b|\bthen\b|\belse\b)\s*"
 
 
@@ -48,6 +47,7 @@ class Kind:
         pattern: What it looks like in a line of code.
         unless: What in the same file takes its meaning away.
         only: Endings of the files that it is looked for in; "" is a shell script.
+        excuse: What further on in the same line takes its meaning away.
     """
 
     name: str
@@ -55,6 +55,14 @@ class Kind:
     pattern: re.Pattern[str]
     unless: re.Pattern[str] | None = None
     only: tuple[str, ...] = ()
+    excuse: re.Pattern[str] | None = None
+
+    def shows_in(self, line: str) -> bool:
+        """Whether a line of code has this sign; in time linear in its length."""
+        if self.excuse is None:
+            return self.pattern.search(line) is not None
+        excused = max((match.start() for match in self.excuse.finditer(line)), default=-1)
+        return any(match.end() > excused for match in self.pattern.finditer(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ KINDS: Final = (
         re.compile(
             r"\$\{?S?RANDOM\b|\bRANDOM\s*%|/dev/u?random|\bgetrandom\b|"
             + _BEGIN
-            + r"shuf\b|\bsort\s+(?:-\w+\s+)*(?:-R|--random-sort)\b|"
+            + r"shuf\b|\bsort\s{1,80}(?:-\w{1,80}\s{1,80}){0,16}(?:-R|--random-sort)\b|"
             r"\brandom\.(?!seed|Random\()\w+\s*\(|\brand(?:int|range|om)?\s*\(|\bMath\.random|\bos\.urandom|\bsecrets\.\w+|"
             r"\bSystemRandom\b|\bopenssl\s+rand\b|\brandom\(\)|\bsrand\s*\(\s*\)"
         ),
@@ -94,7 +102,7 @@ KINDS: Final = (
         "processes side by side",
         0.6,
         re.compile(
-            r"(?<![&>|<])&\s*(?:$|#|\)|;|wait\b|disown\b)|\bxargs\b.*\s-P|--max-procs|"
+            r"(?<![&>|<])&\s*(?:$|#|\)|;|wait\b|disown\b)|\bxargs\b.{0,200}?\s-P|--max-procs|"
             + _BEGIN
             + r"(?:parallel|nohup|setsid|coproc)\b"
         ),
@@ -134,7 +142,7 @@ KINDS: Final = (
         re.compile(
             _BEGIN
             + r"date\s*(?:$|[)`|;>]|-u\b\s*(?:\+|$|[)`|;])|\+)|\btime\.time\s*\(|\bdatetime\.(?:now|today|utcnow)\s*\(|"
-            r"\bdate\.today\s*\(|\bDate\.now\b|\$\{?EPOCHSECONDS\b|\btime\.(?:localtime|gmtime|strftime)\s*\([^,]*\)"
+            r"\bdate\.today\s*\(|\bDate\.now\b|\$\{?EPOCHSECONDS\b|\btime\.(?:localtime|gmtime|strftime)\s*\([^,]{0,200}?\)"
         ),
     ),
     Kind("process numbers", 0.15, re.compile(r"\$\$(?!\w)|\$\{?BASHPID\b|\bos\.getpid\s*\(")),
@@ -163,11 +171,16 @@ KINDS: Final = (
         "order of folders",
         0.08,
         re.compile(
-            _BEGIN + r"find\s(?!.*\|\s*(?:LC_\w+=\S+\s+)?sort\b)(?!.*-(?:delete|quit|exec)\b)|"
             r"^(?!.*\bsorted\s*\().*(?:\bos\.(?:listdir|scandir|walk)\s*\(|\bglob\.i?glob\s*\(|\.(?:iterdir|r?glob)\s*\()|"
             + _BEGIN
             + r"ls\s+-\w*[Uf]"
         ),
+    ),
+    Kind(
+        "order of folders",
+        0.08,
+        re.compile(_BEGIN + r"find\s"),
+        excuse=re.compile(r"\|\s*(?:LC_\w{1,20}=\S{1,80}\s{1,80})?sort\b|-(?:delete|quit|exec)\b"),
     ),
 )
 
@@ -220,9 +233,9 @@ def _ending(file: TaskFile) -> str:
 def _first(kind: Kind, file: TaskFile, text: str) -> Line | None:
     if (kind.only and _ending(file) not in kind.only) or (kind.unless is not None and kind.unless.search(text)):
         return None
-    return next((Line(file.path, number, line) for number, line in _code(text) if kind.pattern.search(line)), None)
+    return next((Line(file.path, number, line) for number, line in _code(text) if kind.shows_in(line)), None)
 
 
 def _code(text: str) -> Iterable[tuple[int, str]]:
-    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1))
+    lines = numbered_lines(text)
     return ((number, line) for number, line in lines if line.strip() and not line.lstrip().startswith(("#", "//")))

@@ -10,14 +10,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evolution.gates.rubric_rules import Finding
-from evolution.gates.scripts import Line, holds_word, tests_of, text_of
+from evolution.gates.scripts import Line, holds_word, tests_of, text_of, with_plain_line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sandbox.task import Task
 
-_HEREDOC = re.compile(r"\bpython3?\b[^\n]*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_PYTHON = re.compile(r"\bpython3?\b")
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _END = re.compile(r"^[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 _STATEMENT_END = re.compile(r"[|;)\n]")
 _MOST_ARGUMENTS = 1000
@@ -25,7 +26,8 @@ _MOST_ARGUMENTS = 1000
 _MOST_PASSES = 50
 """How far loaded data is followed from name to name against the order of the lines."""
 _JQ = re.compile(
-    r"(?<![\w/.-])jq\b(?P<options>(?:\s+-\S+(?:\s+\w+\s+\S+)?)*?)\s+(?P<quote>['\"])(?P<filter>.*?)(?P=quote)"
+    r"(?<![\w/.-])jq\b(?P<options>(?:\s{1,80}-\S{1,200}(?:\s{1,80}\w{1,80}\s{1,80}\S{1,200})?){0,16}?)"
+    r"\s{1,80}(?P<quote>['\"])(?P<filter>.*?)(?P=quote)"
 )
 _JQ_FIELD = re.compile(
     r"(?<![\w$)\]])\.(?P<name>[A-Za-z_]\w*)|\.\[\"(?P<quoted>[^\"]+)\"\]|(?<=[\w\]])\.(?P<inner>[A-Za-z_]\w*)"
@@ -48,9 +50,7 @@ def field_rules(task: Task) -> Iterator[Finding]:
     seen: set[str] = set()
     shipped: str | None = None
     for file in tests_of(task):
-        text = text_of(task, file)
-        if text is None:
-            continue
+        text = with_plain_line_ends(text_of(task, file) or "")
         for number, name in fields_read(file.path, text):
             if name in seen or holds_word(task.instruction, name):
                 continue
@@ -64,7 +64,12 @@ def field_rules(task: Task) -> Iterator[Finding]:
 
 @lru_cache(maxsize=64)  # a child keeps most of its parent's test scripts
 def fields_read(path: str, text: str) -> tuple[tuple[int, str], ...]:
-    """(line number, field) for each field that a test script reads from JSON, CSV, YAML or TOML it has loaded."""
+    r"""(line number, field) for each field that a test script reads from JSON, CSV, YAML or TOML it has loaded.
+
+    Args:
+        path: The script's path; one that ends in `.py` is Python, any other a shell script.
+        text: Its text, in which `\n` ends every line (`with_plain_line_ends`).
+    """
     if path.endswith(".py"):
         return tuple(sorted(_python_fields(text, 0), key=lambda found: found[0]))
     found: list[tuple[int, str]] = []
@@ -89,14 +94,21 @@ def fields_read(path: str, text: str) -> tuple[tuple[int, str], ...]:
 def _heredocs(text: str) -> list[tuple[int, int, int]]:
     """Here-documents given to Python: where the command begins, and where the text begins and ends."""
     ends: dict[str, list[int]] = {}
-    for line in _END.finditer(text):
-        ends.setdefault(line[1], []).append(line.start())
+    for word in _END.finditer(text):
+        ends.setdefault(word[1], []).append(word.start())
     found: list[tuple[int, int, int]] = []
-    for head in _HEREDOC.finditer(text):
-        closing = ends.get(head[2], [])
-        nearest = bisect_left(closing, head.end())
-        if nearest < len(closing) and (not found or head.start() >= found[-1][2]):
-            found.append((head.start(), head.end(), closing[nearest]))
+    start = 0
+    for line in text.split("\n")[:-1] if "<<" in text else ():
+        begin, end = start, start + len(line) + 1
+        start = end
+        python = _PYTHON.search(line) if "<<" in line else None
+        heads = list(_HEREDOC.finditer(line, python.end())) if python else []
+        if python is None or not heads or (found and begin + python.start() < found[-1][2]):
+            continue
+        closing = ends.get(heads[-1][2], [])
+        nearest = bisect_left(closing, end)
+        if nearest < len(closing):
+            found.append((begin + python.start(), end, closing[nearest]))
     return found
 
 

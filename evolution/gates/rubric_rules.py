@@ -10,12 +10,13 @@ from evolution.gates.scripts import (
     Line,
     absolute_paths,
     code_lines,
+    holds_word,
     is_below,
     lines_of,
+    numbered_lines,
     solution_of,
     tests_of,
     text_of,
-    word,
 )
 from sandbox.verification.verify import test_script
 
@@ -34,11 +35,14 @@ _HARNESS = re.compile(
 )
 # `date` where a command stands, and not a name that only looks like it (`date = …`, `(date TEXT)` in a here-document).
 _DATE = re.compile(
-    r"(?P<before>^|[;&|`]|(?:^|[\s$<])\()\s*(?:[A-Z_]+=\S+\s+)*date(?=\s*(?:$|[)`|;&<>'\"])|\s+[+-])(?P<arguments>[^;|&)`]*)"
+    r"(?P<before>^|[;&|`]|(?:^|[\s$<])\()\s*(?:[A-Z_]{1,60}=\S{1,200}\s{1,80}){0,8}"
+    r"date(?=\s*(?:$|[)`|;&<>'\"])|\s+[+-])(?P<arguments>[^;|&)`]*)"
 )
 _DATE_IS_GIVEN = re.compile(r"(?:^|\s)(?:-u?[drf]|--date|--reference|--file|--help|--version)")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=]\"?\$?\(?$")
 """Before the date that an argument or a variable has where nobody gives another one."""
+_MOST_BEFORE = 120
+"""Characters before a date in which `_DEFAULT` is looked for."""
 _STOPWATCH = re.compile(r"\btime\.time(?:_ns)?\(\)")
 """What Python tests take the time with, for the start and length of a test; `rerun` moves the clock all the same."""
 _CLOCK = re.compile(
@@ -50,19 +54,28 @@ _RANDOM = re.compile(
     r"\$\{?S?RANDOM\b|/dev/u?random\b|\bos\.urandom\(|\buuid\.uuid[14]\(|\buuidgen\b|\bsecrets\.\w+\(|"
     r"\bopenssl\s+rand\b|\bMath\.random\("
 )
-_SHUF = re.compile(r"(?:^|[;&|(]\s*|\$\(\s*)(?:shuf\b|sort\s+(?:\S+\s+)*(?:-\w*R|--random-sort))(?!.*--random-source)")
+_SHUF = re.compile(
+    r"(?:^|[;&|(]\s*|\$\(\s*)(?:shuf\b|sort\s{1,80}(?:\S{1,200}\s{1,80}){0,24}?(?:-\w{0,20}R|--random-sort))"
+)
+_RANDOM_SOURCE = "--random-source"
 _PYTHON_RANDOM = re.compile(r"\brandom\.(?:random|randint|randrange|choice|choices|shuffle|sample|uniform|gauss)\(")
 _SEEDED = re.compile(r"\brandom\.(?:seed\(|Random\(\s*[^)\s])|default_rng\(\s*[^)\s]")
+_DOWNLOADER = re.compile(r"\b(?:curl|wget)\b")
+_ELSEWHERE = re.compile(r"\bhttps?://(?!localhost|127\.|0\.0\.0\.0|\[::1\])")
+_PIP = re.compile(r"\bpip3?\s+install\b")
+_NO_INDEX = "--no-index"
 _FETCHES = re.compile(
-    r"\b(?:curl|wget)\b.*\bhttps?://(?!localhost|127\.|0\.0\.0\.0|\[::1\])|\bpip3?\s+install\b(?!.*--no-index)|"
-    r"\b(?:apt|apt-get|apk|dnf|yum)\s+(?:-\S+\s+)*(?:install|add|update)\b|\bnpm\s+(?:install|ci|i)\b|\buvx?\s+(?:pip|-p|-w|--with)|"
-    r"\bgit\s+clone\s+(?:\S+\s+)*(?:https?|ssh|git)[:@]|\bcargo\s+install\b|\bgo\s+(?:get|install)\b"
+    r"\b(?:apt|apt-get|apk|dnf|yum)\s{1,80}(?:-\S{1,200}\s{1,80}){0,16}(?:install|add|update)\b|"
+    r"\bnpm\s+(?:install|ci|i)\b|\buvx?\s+(?:pip|-p|-w|--with)|"
+    r"\bgit\s+clone\s{1,80}(?:\S{1,200}\s{1,80}){0,24}?(?:https?|ssh|git)[:@]|"
+    r"\bcargo\s+install\b|\bgo\s+(?:get|install)\b"
 )
 _REWARD = re.compile(r"\breward\.(?:txt|json)\b")
 _EXIT = re.compile(r"(?:^|[;&|{]\s*|\bthen\s+|\belse\s+)exit\b")
 _OWN_FOLDER = re.compile(r"(?:^|[;&|]\s*)cd\s+[\"']?/(?:tests|tmp|logs)\b\S*\s*\|\|\s*exit\b[^;&|]*")
 """Only a broken machine keeps the tests out of a folder of their own."""
-_TRAP = re.compile(r"\btrap\b.*\bEXIT\b")
+_TRAP = re.compile(r"\btrap\b")
+_AT_EXIT = re.compile(r"\bEXIT\b")
 _ERREXIT = re.compile(r"^\s*set\s+(?:-\w*e|-o\s+errexit|.*\s-o\s+errexit)")
 _MAY_FAIL = re.compile(
     r"^(?:pytest|python3?|uvx|diff|cmp|grep|test|\[|bash|sh|jq|sha256sum|make|node)\b(?!.*(?:\|\||&&))"
@@ -92,7 +105,7 @@ def instruction_rules(task: Task) -> Iterator[Finding]:
             yield Finding("instruction-short", f"{file}: {size} characters cannot say what to do and where to put it")
         if size > LONGEST:
             yield Finding("instruction-long", f"{file}: {size} characters, more than {LONGEST}; move data into files")
-        for number, text in enumerate(step.instruction.split("\n"), start=1):
+        for number, text in numbered_lines(step.instruction):
             named = _HARNESS.search(text)
             if named:
                 line = Line(file, number, text)
@@ -113,7 +126,7 @@ def output_rules(task: Task) -> Iterator[Finding]:
                 continue
             seen.add(path)
             base = path.rpartition("/")[2]
-            if not word(base).search(task.instruction) and not _is_input(task, base):
+            if not holds_word(task.instruction, base) and not _is_input(task, base):
                 yield Finding("unnamed-output", f"{line}\n  checks {path}, which the instruction never names")
 
 
@@ -130,13 +143,33 @@ def clock_rules(task: Task) -> Iterator[Finding]:
                 "clock", f"{line}\n  depends on the time of day: take a fixed time, or one from the task's data"
             )
         by_chance = _PYTHON_RANDOM.search(line.text) and line.file not in seeded
-        if by_chance or _RANDOM.search(line.text) or _SHUF.search(line.text):
+        if by_chance or _RANDOM.search(line.text) or _not_before(_SHUF, line.text, _RANDOM_SOURCE):
             yield Finding("randomness", f"{line}\n  depends on chance: give the generator a fixed seed")
 
 
 def _is_of_today(date: re.Match[str], text: str) -> bool:
-    is_default = _DEFAULT.search(text, 0, date.end("before"))
-    return not _DATE_IS_GIVEN.search(date["arguments"]) and not is_default
+    if _DATE_IS_GIVEN.search(date["arguments"]):
+        return False
+    end = date.end("before")
+    return not _DEFAULT.search(text, max(0, end - _MOST_BEFORE), end)
+
+
+def _not_before(pattern: re.Pattern[str], text: str, excuse: str) -> bool:
+    """Whether a pattern matches where `excuse` does not follow; as a lookahead this would go over a line many times."""
+    excused = text.rfind(excuse)
+    return any(match.end() > excused for match in pattern.finditer(text))
+
+
+def _one_after_the_other(first: re.Pattern[str], second: re.Pattern[str], text: str) -> bool:
+    """Whether both match in this order; written as one pattern this would go over a line many times."""
+    found = first.search(text)
+    return found is not None and second.search(text, found.end()) is not None
+
+
+def _fetches(text: str) -> bool:
+    """Whether a line of code gets something from another machine."""
+    downloads = _one_after_the_other(_DOWNLOADER, _ELSEWHERE, text) or _not_before(_PIP, text, _NO_INDEX)
+    return downloads or _FETCHES.search(text) is not None
 
 
 def network_rules(task: Task) -> Iterator[Finding]:
@@ -144,7 +177,7 @@ def network_rules(task: Task) -> Iterator[Finding]:
     if task.config.environment.network_mode != "no-network":
         return
     for line in code_lines(task, (*solution_of(task), *tests_of(task))):
-        if _FETCHES.search(line.text):
+        if _fetches(line.text):
             yield Finding("network", f'{line}\n  fetches something, but [environment] network_mode is "no-network"')
 
 
@@ -190,7 +223,7 @@ def timeout_rules(task: Task) -> Iterator[Finding]:
 def _paths_without_reward(lines: list[Line]) -> Iterator[Finding]:
     """Ways through a `test.sh` that end before its first line about the reward; a `trap … EXIT` covers them all."""
     first = next((index for index, line in enumerate(lines) if _REWARD.search(line.text)), None)
-    if first is None or any(_TRAP.search(line.text) for line in lines):
+    if first is None or any(_one_after_the_other(_TRAP, _AT_EXIT, line.text) for line in lines):
         return
     errexit = False
     for line in lines[:first]:

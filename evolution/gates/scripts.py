@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from evolution.gates.outcomes import shown_safely
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES = 2 * 1024 * 1024
 MAX_QUOTED = 160
+MAX_LINE = 10_000
+"""Characters of a line that are read: nobody writes longer ones by hand, and patterns may go over a line many times."""
 
 _PATH = re.compile(r"(?<![\w./~$}:-])/(?:[A-Za-z0-9_.@+-]+/){0,32}[A-Za-z0-9_.@+-]*[A-Za-z0-9_]")
 # Endings of files, so that `json.load`, `os.path` or "e.g." is no file name.
@@ -37,6 +41,8 @@ class Line:
         file: The file's path in the task.
         number: From 1.
         text: Without its end.
+
+    As a string it is fit for evidence: cut, and without what a terminal would obey.
     """
 
     file: str
@@ -45,7 +51,8 @@ class Line:
 
     def __str__(self) -> str:
         shown = self.text.strip()
-        return f"{self.file}:{self.number}: {shown if len(shown) <= MAX_QUOTED else shown[:MAX_QUOTED] + '…'}"
+        shown = shown if len(shown) <= MAX_QUOTED else shown[:MAX_QUOTED] + "…"
+        return shown_safely(f"{self.file}:{self.number}: {shown}")
 
 
 def text_of(task: Task, file: TaskFile) -> str | None:
@@ -61,16 +68,26 @@ def text_of(task: Task, file: TaskFile) -> str | None:
         return None
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbers, from 1, and lines of a text; of a line only the first `MAX_LINE` characters."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        yield number, line[:MAX_LINE].rstrip("\r")
+
+
+def with_plain_line_ends(text: str) -> str:
+    r"""`text` with `\n` for `\r\n` and for `\r` alone, so that its lines are those that Python's parser counts."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def lines_of(task: Task, files: Iterable[TaskFile]) -> Iterator[Line]:
-    """Every line of the text files among `files`."""
+    """Every line of the text files among `files`; of a line only the first `MAX_LINE` characters."""
     for file in files:
-        text = text_of(task, file)
-        for number, line in enumerate((text or "").split("\n"), start=1):
-            yield Line(file.path, number, line.rstrip("\r"))
+        for number, line in numbered_lines(text_of(task, file) or ""):
+            yield Line(file.path, number, line)
 
 
 def code_lines(task: Task, files: Iterable[TaskFile]) -> Iterator[Line]:
-    """The lines that are neither blank nor a comment (`#` as the first character)."""
+    """The lines that are neither blank nor a comment (`#` as the first character); cut as in `lines_of`."""
     return (line for line in lines_of(task, files) if line.text.strip() and not line.text.lstrip().startswith("#"))
 
 

@@ -116,11 +116,12 @@ class Author:
 
     name = "scripted"
 
-    def __init__(self, *scripts: str) -> None:
+    def __init__(self, *scripts: str, files: dict[str, bytes] | None = None) -> None:
         self.scripts = scripts
+        self.files = files or {}
 
     async def alternatives(self, task, count: int) -> tuple[Alternative, ...]:
-        return tuple(Alternative(f"a{number}", text) for number, text in enumerate(self.scripts[:count]))
+        return tuple(Alternative(f"a{number}", text, self.files) for number, text in enumerate(self.scripts[:count]))
 
 
 async def test_a_model_may_be_wrong(check, report) -> None:
@@ -134,6 +135,17 @@ async def test_a_model_may_be_wrong(check, report) -> None:
     picky = strict(report, "assert len(text.splitlines()) == 4")
     verdict = await check(AlternativeGate(author=Author(RIGHT)), picky)
     assert "alternative/author" in {finding.code for finding in verdict.findings if not finding.suppressed}
+
+
+@pytest.mark.parametrize(
+    "author", [Author(RIGHT, files={"a": b"", "a/b": b""}), Author(RIGHT, files={"../a": b""}), Author("\ud800")]
+)
+async def test_files_of_a_model_that_cannot_be_written_say_nothing_of_the_task(check, report, author) -> None:
+    verdict = await check(AlternativeGate(author=author), report)
+    assert verdict.passed
+    ((code, suppressed),) = [(finding.code, finding.suppressed) for finding in verdict.findings]
+    assert code == "alternative/author"
+    assert "cannot be written" in suppressed
 
 
 async def test_a_later_step(check, report) -> None:

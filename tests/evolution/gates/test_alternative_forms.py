@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evolution.gates import alternative_variants
+from evolution.gates.alternative_solutions import _write, same_but_for_form
 from evolution.gates.alternative_variants import RESPECTS, Form, independent, open_respects, rewritten
 from evolution.gates.alternative_wording import is_open
+from evolution.gates.errors import GateError
+from evolution.gates.scripts import MAX_LINE
 
 PATH = "/app/out/result.json"
 WRITE = f"Write `{PATH}`, a JSON object with `a` and `b`. "
@@ -104,3 +109,81 @@ def test_a_file_whose_checksum_is_in_another_has_no_free_form() -> None:
     listed = hashlib.sha256(b"{}").hexdigest().encode()
     assert list(independent({PATH: b"{}", "/app/sums": listed})) == ["/app/sums"]
     assert open_respects(WRITE, PATH, b'{"a": 1, "b": 2}') >= {"json-whitespace", "json-key-order", "final-newline"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'{"a": "\\ud800"}', b"[" * 900 + b"1" + b"]" * 900, b'{"a": ' * 900 + b"1" + b"}" * 900, b"[" * 200_000],
+)
+@pytest.mark.parametrize("path", [PATH, "/app/out/result.jsonl"])
+def test_what_cannot_be_written_again_stays(path: str, content: bytes) -> None:
+    kept = [rewritten(path, content, Form(frozenset({respect}), way)) for respect in RESPECTS[:4] for way in (0, 1)]
+    assert set(kept) == {content}
+
+
+def test_lines_of_json_stay_lines() -> None:
+    content = b'{"a": 1.0, "b": [2.0]}\n\n{"a": 2.5}\n'
+    path = "/app/out/rows.jsonl"
+    assert rewritten(path, content, Form(frozenset({"number-format"}))) == b'{"a": 1, "b": [2]}\n\n{"a": 2.5}\n'
+    assert rewritten(path, content, Form(frozenset({"final-newline"}))) == content
+    compact = rewritten(path, content, Form(frozenset({"json-whitespace"}), 1))
+    assert compact == b'{"a":1.0,"b":[2.0]}\n\n{"a":2.5}\n'
+
+
+def test_the_layout_of_an_output_is_found_once(monkeypatch) -> None:
+    dumped = []
+    dumps = json.dumps
+    content = dumps({"paid": [1.0] * 50, "ü": "\u00fc"}, indent=2).encode()
+
+    def counted(value, **options) -> str:
+        dumped.append(value)
+        return dumps(value, **options)
+
+    monkeypatch.setattr(alternative_variants.json, "dumps", counted)
+    assert "json-key-order" in open_respects(WRITE, PATH, content)
+    assert len(dumped) <= 12  # one for each form that is tried, and those that tell how it was written
+
+
+ALL = frozenset(RESPECTS)
+DIGEST = "ab" * 16
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "closed", "same"),
+    [
+        ('{"a": 1}', '{"a": true}', "", False),
+        ('{"a": 1, "b": [1]}', '{"b":[1.0],"a":1}', "", True),
+        ('{"a": 1}', '{"a": 1.0}', "number-format", False),
+        ('{"a": 1.5, "b": 2}', '{"b":2,"a":1.5}', "number-format", True),
+        ('{"a": 1}', '{"a": "1"}', "number-format", False),
+        ('{"a": 1}', '{"a": 2, "a": 1}', "", False),
+        ('{"a": "\\u00fc"}', '{"a": "ü"}', "", True),
+        ('{"a": "\\u00fc"}', '{"a":"ü"}', "json-escapes", False),
+        ('{"a": 1}\n', '{"a":1}', "final-newline", False),
+        ('{"a": 1}\n', '{"a":1}', "", True),
+        ("yes\n\n\n", "yes", "", False),
+        ("Yes\n", "yes\n", "", False),
+        (f"Sum {DIGEST}\n", f"Sum {DIGEST.upper()}\n", "", True),
+        (f"Sum {DIGEST}\n", f"Sum {DIGEST.upper()}\n", "letter-case", False),
+        ("[" * 900 + "1" + "]" * 900, "[" * 900 + "1 " + "]" * 900, "", False),
+    ],
+)
+def test_outputs_that_are_the_same_but_for_their_form(ours: str, theirs: str, closed: str, same: bool) -> None:
+    assert same_but_for_form(ours.encode(), theirs.encode(), ALL - {closed}) is same
+
+
+@pytest.mark.parametrize(
+    "names", [("a", "a/b"), ("a/b", "a"), ("../a",), ("/etc/a",), ("a\0b",), ("\ud800",), ("",), ("x" * 300,)]
+)
+def test_files_of_an_author_that_cannot_lie_together(tmp_path: Path, names: tuple[str, ...]) -> None:
+    with pytest.raises(GateError, match="of an alternative solution"):
+        _write(dict.fromkeys(names, b""), tmp_path / "solution")
+
+
+@pytest.mark.parametrize("pump", ["order of keys ", "key order ", "whitespace ", "sha-1 of ", "keys ", "hex ", ". "])
+def test_long_sentences_leave_nothing_open(pump: str) -> None:
+    told = f"{WRITE}\n\n{pump * (200_000 // len(pump))}"
+    open_ones = [respect for respect in RESPECTS if is_open(told, PATH, respect)]
+    assert open_ones == [] or len(pump) == 2
+    assert is_open(f"{WRITE}The order of keys {'x ' * 60} does not matter.", PATH, "json-key-order")
+    assert not is_open(f"{WRITE}\n\n{'x' * (MAX_LINE + 1)}", PATH, "json-whitespace")

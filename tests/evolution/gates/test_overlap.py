@@ -128,3 +128,35 @@ def test_what_cannot_be_read_is_said(tmp_path, path: str, text: str, said: str) 
         indexes_of((folder,), tmp_path / "cache")
     with pytest.raises(GateError, match="does not exist"):
         indexes_of((tmp_path / "gone",), tmp_path / "cache")
+
+
+async def test_shared_grams_are_counted_and_not_their_runs(only_files, seed, gate) -> None:
+    verdict = await only_files(gate, seed)
+    shared = len(words_of(SHARED)) - GRAM + 1
+    assert shared > 1
+    assert verdict.measured["shared_grams"] >= shared
+    assert len(verdict.findings) == 1
+
+
+def test_marks_belong_to_the_words_that_they_follow() -> None:
+    assert words_of("हिन्दी में लिखो, e\u0301te\u0301 \u0301 ❤\ufe0f a_b") == ["हिन्दी", "में", "लिखो", "été", "a", "b"]
+    assert words_of("שָׁלוֹם עֲלֵיכֶם") == ["שָׁלוֹם", "עֲלֵיכֶם"]
+
+
+@pytest.mark.parametrize("name", ["a\udcff.txt", "rows.jsonl"])
+def test_names_that_are_no_unicode_are_written_otherwise(tmp_path, name: str) -> None:
+    folder = tmp_path / "held"
+    folder.mkdir()
+    text = "alpha " * GRAM
+    row = json.dumps({"id": "x\ud800", "prompt": f"{text}\ud800"})
+    (folder / name).write_text(row if name.endswith(".jsonl") else text)
+    (index,) = indexes_of((folder,), tmp_path / "cache")
+    (hit,) = index.hits(text)
+    assert "\\ud" in hit.name
+    hit.name.encode()
+
+
+def test_a_row_that_is_nested_too_deeply_is_said(tmp_path) -> None:
+    (tmp_path / "x.jsonl").write_text("[" * 100_000)
+    with pytest.raises(GateError, match=r"x\.jsonl:1: no JSON"):
+        indexes_of((tmp_path / "x.jsonl",), tmp_path / "cache")

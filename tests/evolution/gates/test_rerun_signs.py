@@ -26,6 +26,7 @@ SOME = [
     ("x.py", "for name in set(names):", "order of sets"),
     ("x.sh", "find /app -name '*.csv' | while read -r file; do", "order of folders"),
     ("x.py", "for name in os.listdir('/app'):", "order of folders"),
+    ("x.sh", "find /app | sort; find /app", "order of folders"),
 ]
 NONE = [
     ("x.py", "import random\nrandom.seed(7)\nprint(random.random())"),
@@ -38,6 +39,7 @@ NONE = [
     ("x.py", "for name in sorted(os.listdir('/app')):"),
     ("x.py", "mask = a & b"),
     ("x.txt", "echo $RANDOM"),
+    ("x.sh", "find /app | sort; find /app -delete"),
 ]
 
 
@@ -65,3 +67,11 @@ def test_a_sign_says_where_and_raises_the_weight(write, seed) -> None:
 def test_who_runs_the_tests(write, seed) -> None:
     assert not runs_test_cases(write(seed))
     assert runs_test_cases(write({**seed, "tests/test_x.py": "import unittest\n"}))
+
+
+@pytest.mark.parametrize(
+    "pump", ["xargs ", "-sort -sort ", "time.strftime(", ";find ", ";find a | sort", "|LC_A=", "| "]
+)
+def test_long_lines_take_no_longer_than_short_ones(write, seed, pump: str) -> None:
+    short = "".join(f"{pump * (9_000 // len(pump))}\n" for _ in range(20))
+    signs(write({**seed, "tests/helper.sh": pump * (200_000 // len(pump)), "tests/other.sh": short}))

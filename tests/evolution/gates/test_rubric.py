@@ -6,6 +6,7 @@ import pytest
 
 from evolution.gates.rubric import RubricGate, findings
 from evolution.gates.rubric_fields import fields_read
+from evolution.gates.scripts import MAX_LINE
 from evolution.verdict import VerdictClass
 
 
@@ -173,3 +174,70 @@ def test_findings_come_in_the_order_of_the_rules_and_all_are_shown(write, seed) 
     files = with_line(files, "instruction.md", "See /tests.")
     found = findings(write(files))
     assert [finding.what for finding in found] == ["mentions-harness", "clock"]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+async def test_a_field_is_quoted_with_its_line_whatever_ends_lines(only_files, seed, end: str) -> None:
+    lines = ["import json", "data = json.load(open('/app/out/a.json'))", "assert data['grand_total'] == 3", ""]
+    verdict = await only_files(RubricGate(), {**seed, "tests/check.py": end.join(lines).encode()})
+    assert verdict.code == "rubric/unnamed-field"
+    assert "tests/check.py:3: assert data['grand_total'] == 3" in verdict.evidence
+
+
+def test_a_here_document_is_that_of_the_last_mark_in_its_line() -> None:
+    source = "cat <<A | python3 - <<'PY'\nimport json\nd = json.load(open('/app/o'))\nd['total']\nPY\n"
+    assert fields_read("a.sh", source) == ((4, "total"),)
+    assert fields_read("a.sh", source.removesuffix("PY\n")) == ()
+
+
+# What a line was once gone over in for each word in it: 200 KB of one take minutes then.
+PUMPS = [
+    "; A=x",
+    "; date -d x",
+    "${a-$(date)",
+    "(sort -",
+    "; shuf",
+    "curl ",
+    "pip install ",
+    "-apt -apt ",
+    "git clone ",
+    "trap ",
+    "python3 ",
+    "jq -a b ",
+    "set -o ",
+]
+
+
+@pytest.mark.parametrize("pump", PUMPS)
+async def test_long_lines_take_no_longer_than_short_ones(only_files, seed, pump: str) -> None:
+    line = pump * (200_000 // len(pump))
+    script = seed["tests/test.sh"]
+    files = {**seed, "tests/test.sh": f"{script}{line}\n", "solution/solve.sh": f"{seed['solution/solve.sh']}{line}\n"}
+    await only_files(RubricGate(), files)
+    short = "".join(f"{pump * (9_000 // len(pump))}\n" for _ in range(20))
+    await only_files(RubricGate(), {**seed, "tests/helper.sh": short})
+
+
+async def test_what_lies_beyond_the_end_of_what_is_read_of_a_line_is_not_found(only_files, seed) -> None:
+    dated = f"{'x' * MAX_LINE} ; date"
+    assert (await only_files(RubricGate(), with_line(seed, "solution/solve.sh", dated))).passed
+    assert not (await only_files(RubricGate(), with_line(seed, "solution/solve.sh", dated[100:]))).passed
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("shuf --random-source=a a; shuf b", "randomness"),
+        ("shuf a; shuf --random-source=a b", ""),
+        ("sort -k 2 -R a", "randomness"),
+        ("pip install --no-index a; pip install b", "network"),
+        ("pip install a --no-index", ""),
+        ("curl http://localhost:1/ https://example.org/", "network"),
+        ("git clone --depth 1 https://example.org/x.git", "network"),
+        ("apt-get -y -q install jq", "network"),
+        ("TZ=UTC LC_ALL=C date", "clock"),
+    ],
+)
+async def test_what_excuses_a_command_stands_behind_it(only_files, seed, line: str, code: str) -> None:
+    verdict = await only_files(RubricGate(), with_line(seed, "solution/solve.sh", line))
+    assert verdict.code == (f"rubric/{code}" if code else ""), verdict.evidence
