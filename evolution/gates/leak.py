@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from evolution.gates.leak_git import roots_of
-from evolution.gates.leak_image import Listing, base_listing, builds_files, built_files
+from evolution.gates.leak_git import is_gits_own, roots_of
+from evolution.gates.leak_image import base_listing, builds_files, built_files
+from evolution.gates.leak_listing import Listing, ListingError
 from evolution.gates.leak_outputs import output_findings
 from evolution.gates.leak_recipe import RECIPE, recipe_findings, removals, value_findings
 from evolution.gates.leak_scan import GATE, Place, Scan, hiding_place, is_git_file
@@ -60,6 +61,8 @@ class LeakGate:
         "encoded": "a file holds them in an encoded form",
         "similar": "a file holds them in other words, and the reference solution does without it",
         "output": "a file holds what the reference solution writes, which does without it",
+        "listing": "the image's `find` lists more files than any image has",
+        "unseen": "not all could be looked at; this never counts against a task",
     }
 
     # Images never change under their reference, and listing one with a whole /usr takes a second.
@@ -70,11 +73,10 @@ class LeakGate:
         task = candidate.task
         scan = Scan(task)
         found = [*recipe_findings(task, scan), *_file_findings(task, scan)]
-        measured = {"files": float(scan.looked_at)}
         if not found:
             found = await self._image_findings(task, sandboxes, scan)
-            measured["files"] = float(scan.looked_at)
-        return judged(self.name, list(dict.fromkeys(found)), measured)
+        measured = {"files": float(scan.looked_at), **scan.unseen.measured()}
+        return judged(self.name, list(dict.fromkeys([*found, *scan.unseen.findings(self.name)])), measured)
 
     async def _image_findings(self, task: Task, sandboxes: Sandboxes, scan: Scan) -> list[Finding]:
         reads_image = builds_files(task)
@@ -84,7 +86,12 @@ class LeakGate:
         async with sandboxes.running(task) as sandbox:
             found = [*await _in_harness_folders(sandbox), *await _variables(task, sandbox, scan)]
             if reads_image:
-                built = await built_files(sandbox, base)
+                try:
+                    built = await built_files(sandbox, base)
+                except ListingError as error:
+                    return [*found, finding(GATE, "listing", str(error))]
+                if built.left_out:
+                    scan.unseen.note("left_out", built.example, built.left_out)
                 found += _built_findings(task, built.files, scan)
             return found or await output_findings(task, sandbox, scan)
 
@@ -101,14 +108,15 @@ def _file_findings(task: Task, scan: Scan) -> Iterator[Finding]:
     gone = removals(task)
     for file in shown:
         content = task.read_bytes(file.path)
-        git[file.path] = content
+        if is_gits_own(file.path, content, roots):
+            git[file.path] = content
         if is_git_file(file.path, roots):
             continue
         # A recipe is no file of the image, and is read line by line elsewhere: here, whole parts count.
         place = Place(file.path, known=True if RECIPE.search(file.path) else None)
         for said in scan.look(place, content):
             yield _in_a_layer(said, file.path, gone)
-    yield from scan.git(git)
+    yield from scan.git(git, {file.sha256 for file in shown})
 
 
 def _in_a_layer(said: Finding, path: str, gone: tuple[tuple[int, str], ...]) -> Finding:
@@ -151,4 +159,4 @@ def _built_findings(task: Task, files: Mapping[str, bytes], scan: Scan) -> list[
         if is_git_file(path, roots) or hashlib.sha256(content).hexdigest() in own:
             continue
         found += scan.look(Place(path, hiding_place(path), "file of the image"), content)
-    return [*found, *scan.git(files)]
+    return [*found, *scan.git(files, {hashlib.sha256(content).hexdigest() for content in files.values()})]

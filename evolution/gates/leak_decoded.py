@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-import bz2
 import codecs
 import html
-import lzma
 import re
-import sqlite3
-import zlib
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from evolution.gates.leak_archives import MOST_MEMBER_BYTES, Packed
+from evolution.gates.leak_archives import Packed
+from evolution.gates.leak_database import SQLITE_MAGIC, rows
+from evolution.gates.leak_streams import inflated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DEEPEST = 2
 """Encodings of encodings are undone this deep."""
@@ -26,7 +24,6 @@ MOST_BYTES = 32 * 1024 * 1024
 MOST_INPUT = 4 * 1024 * 1024
 MOST_MIRRORED = 1024 * 1024
 MOST_STREAMS = 200
-MOST_ROWS = 20_000
 SHORTEST = 12
 """Bytes below which a decoded piece can tell nothing."""
 
@@ -36,20 +33,25 @@ _HEX = re.compile(
     rb"[0-9a-fA-F]{28,}(?:\r?\n[0-9a-fA-F]{2,})*|(?:[0-9a-fA-F]{2}[ :]){13,}[0-9a-fA-F]{2}|(?:\\x[0-9a-fA-F]{2}){8,}"
 )
 _STREAM = re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\0|x[\x01\x5e\x9c\xda]")
-_MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x9c", b"x\xda", b"SQLite format 3\0", b"PACK")
+_MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x9c", b"x\xda", SQLITE_MAGIC, b"PACK")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _LEAST_READABLE = 0.85
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 _ESCAPE = re.compile(r"\\([ntr\"'\\/])")
 
 
-def decoded(path: str, content: bytes) -> Iterator[Packed]:
+def decoded(path: str, content: bytes, on_cut: Callable[[str], None] = lambda _: None) -> Iterator[Packed]:
     """What a file's bytes are when an encoding in them is undone; bounded, and nothing for most files.
 
     Undone are base64, base32, hexadecimal, percent and backslash escapes, HTML entities, UTF-16, compressed streams
     that begin anywhere, and the rows of SQLite databases.
+
+    Args:
+        path: What to call the file.
+        content: Its bytes.
+        on_cut: Told of each file that holds more than there is room for.
     """
-    yield from _Decoder().forms(path, content, DEEPEST)
+    yield from _Decoder(on_cut).forms(path, content, DEEPEST)
 
 
 def mirrored(path: str, content: bytes) -> Iterator[Packed]:
@@ -66,29 +68,34 @@ def mirrored(path: str, content: bytes) -> Iterator[Packed]:
 class _Decoder:
     """What may still be decoded of one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_cut: Callable[[str], None]) -> None:
         self._forms = MOST_FORMS
         self._bytes = MOST_BYTES
+        self._on_cut = on_cut
 
     def forms(self, path: str, content: bytes, depth: int) -> Iterator[Packed]:
         """All forms of some bytes, and the forms of those."""
-        if depth == 0 or not SHORTEST <= len(content) <= MOST_INPUT:
+        if depth == 0 or len(content) < SHORTEST:
             return
-        for name, data in _once(content):
+        if len(content) > MOST_INPUT:
+            self._on_cut(path)
+            return
+        for name, data in _once(content, lambda: self._on_cut(path)):
             if len(data) < SHORTEST:
                 continue
             self._forms -= 1
             self._bytes -= len(data)
             if self._forms < 0 or self._bytes < 0:
+                self._on_cut(path)
                 return
             form = f"{path} ({name})"
             yield Packed(form, data)
             yield from self.forms(form, data, depth - 1)
 
 
-def _once(content: bytes) -> Iterator[tuple[str, bytes]]:
-    if content.startswith(b"SQLite format 3\0"):
-        yield "rows of the database", _rows(content)
+def _once(content: bytes, on_cut: Callable[[], None]) -> Iterator[tuple[str, bytes]]:
+    if content.startswith(SQLITE_MAGIC):
+        yield "rows of the database", rows(content, on_cut)
     yield from _wide(content)
     yield from _runs(content)
     yield from _streams(content)
@@ -140,26 +147,11 @@ def _streams(content: bytes) -> Iterator[tuple[str, bytes]]:
         position = match.start() + 1
         if match.start() == 0 and match[0][:1] != b"x":
             continue  # opened as the file it is
-        data, used = _inflated(content[match.start() :], match[0])
-        if data:
-            yield f"compressed from byte {match.start()}", data
-            position = match.start() + max(1, used)
-
-
-def _inflated(piece: bytes, magic: bytes) -> tuple[bytes, int]:
-    """What a stream holds, and how many bytes it takes; nothing where none begins."""
-    try:
-        if magic.startswith(b"BZh"):
-            bzip = bz2.BZ2Decompressor()
-            return bzip.decompress(piece, MOST_MEMBER_BYTES), len(piece) - len(bzip.unused_data)
-        if magic.startswith(b"\xfd7z"):
-            xz = lzma.LZMADecompressor()
-            return xz.decompress(piece, MOST_MEMBER_BYTES), len(piece) - len(xz.unused_data)
-        inflate = zlib.decompressobj(wbits=31 if magic.startswith(b"\x1f") else 15)
-        data = inflate.decompress(piece, MOST_MEMBER_BYTES)
-        return data, len(piece) - len(inflate.unused_data)
-    except (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError):
-        return b"", 0
+        found = inflated(content, match.start())
+        # Two bytes make what may be a zlib stream, by chance as well; the others are known by more.
+        if found.data and not (found.damaged and match[0].startswith(b"x")):
+            yield f"compressed from byte {match.start()}", found.data
+            position = max(position, found.end)
 
 
 def _whole_text(text: str) -> Iterator[tuple[str, bytes]]:
@@ -169,26 +161,3 @@ def _whole_text(text: str) -> Iterator[tuple[str, bytes]]:
         yield "escapes undone", _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text).encode()
     if "&quot;" in text or "&lt;" in text or "&#" in text:
         yield "entities undone", html.unescape(text).encode("utf-8", "replace")
-
-
-def _rows(content: bytes) -> bytes:
-    """All values of all tables, each on lines of its own; an empty text for a database that cannot be read."""
-    values: list[str] = []
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.deserialize(content)
-        connection.execute("PRAGMA trusted_schema = OFF")
-        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in tables:
-            quoted = str(table).replace('"', '""')
-            for row in connection.execute(f'SELECT * FROM "{quoted}" LIMIT {MOST_ROWS}'):  # noqa: S608 - quoted above
-                values += [_shown(value) for value in row if value is not None]
-    except (sqlite3.Error, OverflowError, UnicodeError):
-        pass  # whatever came before the damage has been read
-    finally:
-        connection.close()
-    return "\n".join(values).encode("utf-8", "replace")
-
-
-def _shown(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evolution.gates.leak_listing import Listing, in_turns, listing, size_of
 from sandbox.errors import ImageError, SandboxError, TransferError
 from sandbox.image.dockerfile import from_words
 from sandbox.image.instructions import DOCKERFILE, Instruction, instructions
@@ -18,26 +19,18 @@ from sandbox.task import Task
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sandbox.protocol import Sandbox, Stream
+    from sandbox.protocol import Sandbox
     from sandbox.sandboxes import Sandboxes
 
 MOST_FILES: Final = 4000
 MOST_BYTES: Final = 32 * 1024 * 1024
 MOST_FILE_BYTES: Final = 8 * 1024 * 1024
+SMALL: Final = 64 * 1024
 _REMOTE = re.compile(r"(?:https?|ftp|git|ssh)://|git@")
 _HARNESS = ("/tests/", "/solution/", "/logs/verifier/")
 # Places that people and programs write to come before those that packages fill, should there be too much.
 _LATER = ("/usr/lib", "/usr/share", "/usr/bin", "/usr/sbin", "/var/lib/dpkg", "/var/lib/apt", "/usr/include", "/lib")
-# No file is opened, so this takes as long as reading the folders does. The harness's own folders are looked at apart.
-_LIST: Final = (
-    "find / -xdev \\( -path /proc -o -path /sys -o -path /dev -o -path /run/envolve \\) -prune -o -type f "
-    "-printf '%s %T@ %p\\0'; "
-    "find /usr /opt /srv /home /root /var -xdev -type f -printf '%s %T@ %p\\0' 2>/dev/null"
-)
 _TOML: Final = 'schema_version = "1.4"\n[task]\nname = "leak/base"\n'
-
-Listing = dict[str, str]
-"""Size and time of each file, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +39,13 @@ class Built:
 
     Attributes:
         files: Contents by absolute path.
-        left_out: How many there were no room for.
+        left_out: How many there were no room for, or could not be had.
+        example: One of those; "" for none.
     """
 
     files: dict[str, bytes]
     left_out: int = 0
+    example: str = ""
 
 
 def builds_files(task: Task) -> bool:
@@ -88,39 +83,44 @@ async def base_listing(task: Task, sandboxes: Sandboxes, cache: dict[str, Listin
             return {}  # then there is more to look at, that is all
 
 
-async def listing(sandbox: Sandbox) -> Listing:
-    """The plain files in a sandbox; none where it has no `find` that can print."""
-    told = bytearray()
-
-    def keep(stream: Stream, data: bytes) -> None:
-        if stream == "stdout":
-            told.extend(data)
-
-    await sandbox.exec(["sh", "-c", _LIST], user=0, cwd="/", on_output=keep, timeout=120)
-    found: Listing = {}
-    for row in bytes(told).split(b"\0"):
-        size, _, rest = row.partition(b" ")
-        time, _, path = rest.partition(b" ")
-        if path:
-            found[path.decode("utf-8", "surrogateescape")] = f"{size.decode()} {time.decode()}"
-    return found
-
-
 async def built_files(sandbox: Sandbox, base: Listing) -> Built:
-    """What a sandbox's image holds beyond its base, the telling places first."""
+    """What a sandbox's image holds beyond its base, the telling places first.
+
+    Raises:
+        ListingError: Its `find` tells more than any image holds.
+    """
     now = await listing(sandbox)
+    if not now:
+        return Built({}, 1, "all of them, since the image has no `find` that lists files")
     new = [path for path, stamp in now.items() if base.get(path) != stamp and not path.startswith(_HARNESS)]
     if not base:
         new = [path for path in new if not path.startswith(_LATER)]
-    new.sort(key=lambda path: (path.startswith(_LATER), path))
+    chosen, left = _chosen(new, now)
+    files = await fetched(sandbox, chosen)
+    missing = [*left, *(path for path in chosen if path not in files)]
+    return Built(files, len(missing), missing[0] if missing else "")
+
+
+def _chosen(paths: Iterable[str], sizes: Listing) -> tuple[list[str], list[str]]:
+    """Which files are read, and which there is no room for."""
     chosen: list[str] = []
+    left: list[str] = []
     room = MOST_BYTES
-    for path in new:
-        size = int(now[path].partition(" ")[0])
+    ordered = sorted(paths)
+    # Small files first: a few large ones would take all the room before the other folders have their turn.
+    classes = [
+        [path for path in ordered if path.startswith(_LATER) == is_later and (size_of(sizes[path]) > SMALL) == is_large]
+        for is_later in (False, True)
+        for is_large in (False, True)
+    ]
+    for path in (path for one in classes for path in in_turns(one)):
+        size = size_of(sizes[path])
         if size <= MOST_FILE_BYTES and size <= room and len(chosen) < MOST_FILES:
             chosen.append(path)
             room -= size
-    return Built(await fetched(sandbox, chosen), len(new) - len(chosen))
+        else:
+            left.append(path)
+    return chosen, left
 
 
 async def fetched(sandbox: Sandbox, paths: Iterable[str]) -> dict[str, bytes]:

@@ -67,7 +67,11 @@ async def output_findings(task: Task, sandbox: Sandbox, scan: Scan) -> list[Find
     if outputs is None:
         return []
     found: list[Finding] = []
-    for path, doubts in [*_matches(outputs, scan), *(("", [doubt]) for doubt in scan.doubts())][:MOST_DOUBTS]:
+    suspicions = [*_matches(outputs, scan), *(("", [doubt]) for doubt in scan.doubts())]
+    for _, doubts in suspicions[MOST_DOUBTS:]:
+        for doubt in doubts:
+            scan.unseen.note("doubts_dropped", doubt.place.path)
+    for path, doubts in suspicions[:MOST_DOUBTS]:
         if await _does_without(task, sandbox, doubts, path, outputs):
             for doubt in doubts:
                 said = f"{doubt.said}\n  and the reference solution does without it, so it is no input"
@@ -112,7 +116,10 @@ def _matches(outputs: Outputs, scan: Scan) -> Iterator[tuple[str, list[Doubt]]]:
             match = recognised(secret, suspect, known=False)
             if match is not None:
                 doubts.setdefault(place.path, Doubt(place, data, "output", match[1]))
-        if 0 < len(doubts) <= MOST_HOLDERS and frozenset(doubts) not in told:
+        if len(doubts) > MOST_HOLDERS:
+            for holder in doubts:
+                scan.unseen.note("doubts_dropped", holder)
+        elif doubts and frozenset(doubts) not in told:
             told.add(frozenset(doubts))
             yield path, list(doubts.values())
 

@@ -11,9 +11,9 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
-import yaml
-
+from evolution.gates.leak_compose import variables_of
 from evolution.gates.leak_scan import GATE, Place
+from evolution.gates.leak_shell import quoted
 from evolution.gates.outcomes import finding
 from evolution.gates.scripts import Line, text_of
 from sandbox.errors import ImageError
@@ -33,7 +33,6 @@ SHORTEST_VALUE: Final = 8
 _UPWARDS = re.compile(r"(?:^|[\s\"'=:\[,])(?:\./)?\.\./[^\s\"',\]]*")
 _HARNESS_FOLDER = re.compile(r"(?:^|[\s\"'=,])/(?:tests|solution|logs/verifier)(?:[/\s\"'\],]|$)")
 _COPIES = re.compile(r"^\s*(?:COPY|ADD)\s", re.IGNORECASE)
-_QUOTED = re.compile(r"'([^']{12,})'|\"((?:[^\"\\]|\\.){12,})\"", re.DOTALL)
 _TARGET = re.compile(r"(?:>>?|\btee(?:\s+-a)?|\bof=)\s*[\"']?([\w./~$-]+)")
 _REMOVES = re.compile(r"\brm\s+(?:-\w+\s+)*([^;&|]+)")
 
@@ -116,17 +115,11 @@ def _of_dockerfile(path: str, text: str, scan: Scan) -> Iterator[Finding]:
 
 
 def _of_compose(path: str, text: str, scan: Scan) -> Iterator[Finding]:
-    try:
-        body = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return
-    services = body.get("services") if isinstance(body, dict) else None
-    for name, service in (services if isinstance(services, dict) else {}).items():
-        given = service.get("environment") if isinstance(service, dict) else None
-        rows = given.items() if isinstance(given, dict) else [str(row).partition("=")[::2] for row in given or []]
-        for key, value in rows:
-            called = f"{path}: {key} of service {name}"
-            yield from value_findings(scan, path, called, str(key), "" if value is None else str(value))
+    variables = variables_of(text)
+    for service, name, value in variables.found:
+        yield from value_findings(scan, path, f"{path}: {name} of service {service}", name, value)
+    if variables.cut:
+        scan.unseen.note("cut", path)
 
 
 def _instructions(text: str) -> list[Instruction]:
@@ -150,8 +143,7 @@ def _written(instruction: Instruction) -> Iterator[tuple[str, str]]:
     if instruction.name == "RUN":
         for piece in re.split(r"&&|;|\|\|", instruction.value):
             target = _TARGET.search(piece)
-            for match in _QUOTED.finditer(piece):
-                text = match[1] or match[2]
+            for text in quoted(piece):
                 yield (target[1] if target else ""), text.replace("\\n", "\n").replace('\\"', '"')
         yield "", instruction.value
 

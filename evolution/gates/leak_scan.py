@@ -9,15 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from evolution.gates.leak_archives import Packed, unpacked
-from evolution.gates.leak_decoded import decoded, mirrored
-from evolution.gates.leak_git import git_texts, roots_of
+from evolution.gates.leak_decoded import mirrored
+from evolution.gates.leak_forms import forms
+from evolution.gates.leak_git import git_texts
 from evolution.gates.leak_secrets import LEAST_SHARE, Known, Secret, Suspect, recognised, secrets_of
+from evolution.gates.leak_shell import heredocs
 from evolution.gates.leak_tokens import MOST_BYTES, Traits, compiled, reworded, traits_of
+from evolution.gates.leak_unseen import Unseen
 from evolution.gates.outcomes import finding
 from evolution.gates.scripts import solution_of, tests_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from evolution.verdict import Finding
     from sandbox.task import Task
@@ -45,7 +48,6 @@ _SYSTEM = ("/usr/", "/lib/", "/bin/")
 _TYPED = re.compile(r"^(?:- cmd: |: \d+:\d+;|[$#>] |>>> |\.\.\. |In \[\d+\]: )", re.MULTILINE)
 """What shells and interpreters put before a line that was typed."""
 _GIT_OBJECT = re.compile(r"/objects/(?:[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?|pack/pack-[0-9a-f]+\.\w+|info/\S+)$")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n\t*\2(?:\n|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Scan:
         secrets: What it looks for.
         known: Which files a solver is meant to use.
         kept: What was looked at, each form of it beside the bytes of the file, for a second look; bounded.
+        unseen: What was not looked at.
     """
 
     def __init__(self, task: Task) -> None:
@@ -101,6 +104,8 @@ class Scan:
         self.known = Known(task)
         self.kept: list[tuple[Place, bytes, Suspect]] = []
         self._room = MOST_KEPT
+        self._charged: bytes | None = None
+        self.unseen = Unseen()
         self.looked_at = 0
         self.about_git = _GIT_WORDS.search(task.instruction) is not None
 
@@ -112,8 +117,8 @@ class Scan:
         for secret in self.secrets:
             text = text_of(self._task, files[secret.path]) or ""
             texts.append((secret, text))
-            for number, match in enumerate(_HEREDOC.finditer(text), start=1):
-                texts.append((Secret(f"here-document {number} of {secret.path}", "", parts=secret.parts), match[3]))
+            for number, held in enumerate(heredocs(text), start=1):
+                texts.append((Secret(f"here-document {number} of {secret.path}", "", parts=secret.parts), held))
         return traits_of(texts, (("", self._task.instruction), *self._public))
 
     @cached_property
@@ -151,7 +156,7 @@ class Scan:
     def look(self, place: Place, content: bytes) -> Iterator[Finding]:
         """What one file gives away, and what is packed or encoded in it."""
         known = self.known.names(place.path) if place.known is None else place.known
-        for path, data, is_encoded in _forms(place.path, content):
+        for path, data, is_encoded in forms(place.path, content, self._note_cut):
             if _NAMED.search(path.removeprefix("environment/")) and not path.startswith(_SYSTEM):
                 yield self._say(place, "named", f"{place.kind} {path} is called as a solution or a verifier is")
             suspect = Suspect(path, data, place.kind, is_decoded=is_encoded)
@@ -193,17 +198,21 @@ class Scan:
                 if said:
                     yield self._say(place, "cache", said)
 
-    def git(self, files: Mapping[str, bytes]) -> Iterator[Finding]:
-        """What the repositories and bundles among some files give away; the files a commit has checked out aside."""
-        plain = {Suspect(path, data).sha256 for path, data in files.items()}
+    def git(self, files: Mapping[str, bytes], plain: Collection[str]) -> Iterator[Finding]:
+        """What repositories and bundles give away; the files a commit has checked out aside.
+
+        Args:
+            files: Contents by path of git's own files and of bundles; others do no harm.
+            plain: Digests (SHA-256, hexadecimal) of all files beside them: they lie in the open.
+        """
         excused = self.about_git  # to read a repository is the work: data may come from there, programs may not
-        for text in git_texts(files):
+        for text in git_texts(files, self._note_cut):
             suspect = Suspect(f"{text.repository}, {text.origin}", text.content, "git object in")
             if suspect.sha256 in plain:
-                continue  # it lies in the open as well, and is looked at there
+                continue  # it is looked at where it lies
             named = bool(text.name) and self.known.names(posixpath.join(text.repository, "..", text.name))
             place = Place(text.repository, "git", "git object in", named)
-            for path, data, _ in _forms(suspect.path, text.content):
+            for path, data, _ in forms(suspect.path, text.content, self._note_cut):
                 inner = Suspect(path, data, place.kind)
                 for secret in self.secrets:
                     if secret.is_script and (named or excused) and not _is_entry(secret.path):
@@ -241,8 +250,16 @@ class Scan:
     def _keep(self, place: Place, content: bytes, suspect: Suspect) -> None:
         self.looked_at += 1
         self._room -= len(suspect.content)
+        if suspect.content is not content and self._charged is not content:
+            self._charged = content
+            self._room -= len(content)
         if self._room >= 0:
             self.kept.append((place, content, suspect))
+        else:
+            self.unseen.note("cut", f"{place.path} (the second look)")
+
+    def _note_cut(self, path: str) -> None:
+        self.unseen.note("cut", path)
 
     def _say(self, place: Place, what: str, message: str) -> Finding:
         return finding(GATE, what, message, place.path)
@@ -262,11 +279,6 @@ def is_git_file(path: str, roots: frozenset[str]) -> bool:
     return _GIT_OBJECT.search(path) is not None and any(path.startswith(f"{root}/objects/") for root in roots)
 
 
-def repositories(paths: Mapping[str, object]) -> frozenset[str]:
-    """See `leak_git.roots_of`."""
-    return roots_of(paths)
-
-
 def _without_marks(suspect: Suspect, place: Place) -> Suspect:
     text = _TYPED.sub("", suspect.content.decode("utf-8", "replace"))
     return Suspect(suspect.path, text.encode("utf-8", "replace"), place.kind)
@@ -274,34 +286,3 @@ def _without_marks(suspect: Suspect, place: Place) -> Suspect:
 
 def _is_entry(path: str) -> bool:
     return posixpath.basename(path) in {"solve.sh", "solve.bat", "test.sh", "test.bat"}
-
-
-def _forms(path: str, content: bytes) -> Iterator[tuple[str, bytes, bool]]:
-    """What a file holds - itself, or what is packed in it - then what is encoded there: path, bytes, was it encoded."""
-    plain = {packed.path: packed for packed in unpacked(path, content)}
-    plain.setdefault(path, Packed(path, content))
-    opened = {inner[:at] for inner in plain for at in _marks(inner)}
-    once: set[bytes] = set()
-    leaves = []
-    for packed in plain.values():
-        if packed.path not in opened and packed.content not in once:
-            once.add(packed.content)
-            leaves.append(packed)
-            yield packed.path, packed.content, False
-        else:
-            yield packed.path, b"", False  # its name, or its insides, are looked at
-    for packed in leaves:
-        for form in decoded(packed.path, packed.content):
-            yield form.path, form.content, True
-            for inner in unpacked(form.path, form.content):
-                yield inner.path, inner.content, True
-
-
-def _marks(path: str) -> Iterator[int]:
-    """Where the names of what a path lies in end."""
-    at = path.find("!")
-    while at >= 0:
-        yield at
-        if at + 1 < len(path):
-            yield at + 1
-        at = path.find("!", at + 1)
