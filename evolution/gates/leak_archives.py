@@ -21,8 +21,8 @@ from evolution.gates.leak_streams import MOST_MEMBER_BYTES, STREAM_MAGIC, after_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEEPEST = 3
-"""Archives inside archives are opened this deep."""
+DEEPEST = 6
+"""Archives inside archives are opened this deep; a compressed archive counts twice."""
 MOST_MEMBERS = 2000
 MOST_BYTES = 64 * 1024 * 1024
 BESIDE = "(beside the members)"

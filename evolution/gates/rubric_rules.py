@@ -43,10 +43,10 @@ _DEFAULT = re.compile(r"\$\{\w+:?[-=]\"?\$?\(?$")
 """Before the date that an argument or a variable has where nobody gives another one."""
 _MOST_BEFORE = 120
 """Characters before a date in which `_DEFAULT` is looked for."""
-_STOPWATCH = re.compile(r"\btime\.time(?:_ns)?\(\)")
+_STOPWATCH = re.compile(r"\btime\.time(?:_ns)?\(\)(?!\)?\s*(?:%|//|[<>]))")
 """What Python tests take the time with, for the start and length of a test; `rerun` moves the clock all the same."""
 _CLOCK = re.compile(
-    r"\bdatetime\.(?:datetime\.)?(?:now|utcnow|today)\(|\bdate\.today\(|\btime\.(?:time|time_ns|localtime|ctime)\(|"
+    r"\bdatetime\.(?:datetime\.)?(?:now|utcnow|today)\(|\bdate\.today\(|\btime\.(?:time|time_ns|localtime|ctime)\(|\btime\.gmtime\(\)|"
     r"\$\{?EPOCH(?:SECONDS|REALTIME)\b|\bprintf\s+['\"]?%\([^)]{0,80}\)T|(?:\btime\.|(?<![\w.)]))strftime\(\s*[\"'][^\"']*[\"']\s*\)|"
     r"\bnew Date\(\)|\bDate\.now\("
 )

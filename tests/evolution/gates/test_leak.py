@@ -13,7 +13,7 @@ import zlib
 import pytest
 
 from evolution.gates.leak import LeakGate
-from evolution.gates.leak_archives import MOST_MEMBERS, unpacked
+from evolution.gates.leak_archives import DEEPEST, MOST_MEMBERS, unpacked
 from evolution.verdict import VerdictClass
 
 
@@ -203,4 +203,4 @@ def test_unpacking_is_bounded() -> None:
     nested = b"deep"
     for _ in range(10):
         nested = zipped("inner.zip", nested)
-    assert len(list(unpacked("deep.zip", nested))) == 3
+    assert len(list(unpacked("deep.zip", nested))) == DEEPEST

@@ -38,6 +38,7 @@ def with_line(files: dict, path: str, line: str) -> dict:
         ("tests/test.sh", "awk 'BEGIN { print strftime(\"%Y\") }'", "clock"),
         ("tests/test.sh", "python3 -c 'import datetime; print(datetime.datetime.now())'", "clock"),
         ("tests/test.sh", "python3 -c 'import time; print(time.time())'", "clock"),
+        ("tests/test.sh", "python3 -c 'import time; print(time.gmtime().tm_hour)'", "clock"),
         ("solution/solve.sh", "echo $RANDOM > /app/out/n", "randomness"),
         ("solution/solve.sh", "head -c 8 /dev/urandom > /app/out/n", "randomness"),
         ("solution/solve.sh", "shuf /app/data/orders.csv > /app/out/n", "randomness"),
@@ -88,6 +89,10 @@ async def test_tests_may_take_the_time_that_they_need(only_files, seed) -> None:
     assert (await only_files(RubricGate(), {**seed, "tests/units.py": lines})).passed
     dated = await only_files(RubricGate(), {**seed, "tests/units.py": f"{lines}print(time.localtime(began))\n"})
     assert dated.code == "rubric/clock"
+    turns = await only_files(
+        RubricGate(), {**seed, "tests/units.py": "import time\nassert int(time.time()) % 60 < 50\n"}
+    )
+    assert turns.code == "rubric/clock"
 
 
 async def test_fetching_is_left_to_environments_with_a_network(only_files, seed) -> None:
