@@ -14,11 +14,10 @@ from evolution.gates.alternative_variants import with_lower_digests
 from evolution.gates.errors import GateError
 from evolution.gates.roles import Alternative
 from sandbox.errors import TransferError
-from sandbox.task.phase import agent_env, agent_timeout, agent_user, solution_env
+from sandbox.task.phase import solution_env
 from sandbox.task.reference import SCRIPT
 from sandbox.trial.result import SolutionRun
-from sandbox.trial.steps import SOLUTION, run_solution, run_steps
-from sandbox.verification.verify import MAX_OUTPUT
+from sandbox.trial.steps import SOLUTION, run_script, run_solution, run_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,14 +98,7 @@ async def run_alternative_step(
         aside = Path(shut) / "solution"
         await asyncio.to_thread(_write, files, aside)
         await sandbox.upload(aside, SOLUTION)
-    ran = await sandbox.exec(
-        ["bash", "-c", f"{SOLUTION}/{SCRIPT}"],
-        cwd=task.config.environment.workdir,
-        env={**agent_env(task), **solution_env(task)},
-        user=agent_user(task, step),
-        timeout=agent_timeout(task, step),
-    )
-    return SolutionRun(ran.exit_code, ran.timed_out, ran.text[-MAX_OUTPUT:], ran.error_text[-MAX_OUTPUT:])
+    return await run_script(task, sandbox, step, env=solution_env(task))
 
 
 def _files_of(step: TaskStep, alternative: Alternative) -> dict[str, bytes]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evolution.gates.mutation_state import State, TooLargeError, digest, named_outputs, put, read_state
-from sandbox.task.phase import agent_env, agent_timeout, agent_user, solution_env
+from sandbox.task.phase import solution_env
 from sandbox.task.reference import SCRIPT, edited_files, solution_folder
 from sandbox.trial.result import StepResult, TrialResult, meets, trial_result
-from sandbox.trial.steps import SOLUTION, prepare_step, run_solution
+from sandbox.trial.steps import SOLUTION, prepare_step, run_script, run_solution
 from sandbox.verification.sending import Sent, send_folder
 from sandbox.verification.tests_folder import tests_of
 from sandbox.verification.verify import verify
@@ -214,15 +214,8 @@ async def _solve(task: Task, stage: Stage, item: Broken | None, sandbox: Sandbox
         executable = item.inside == SCRIPT or any(f.path == item.file and f.executable for f in task.under(folder))
         changed[item.inside] = Sent(item.content, runs=executable)
     await send_folder(task, sandbox, folder, SOLUTION, changed)
-    limit = TIMES * stage.solving + SLACK
-    declared = agent_timeout(task, stage.step)
-    ran = await sandbox.exec(
-        ["bash", "-c", f"{SOLUTION}/{SCRIPT}"],
-        cwd=task.config.environment.workdir,
-        env={**agent_env(task), **solution_env(task), **_SEED},
-        user=agent_user(task, stage.step),
-        timeout=limit if declared is None else min(limit, declared),
-    )
+    patience = TIMES * stage.solving + SLACK
+    ran = await run_script(task, sandbox, stage.step, env={**solution_env(task), **_SEED}, patience=patience)
     await sandbox.kill_processes()
     return ran.timed_out
 

@@ -76,13 +76,29 @@ async def run_solution(
         return None
     edited = edited_files(source, folder, without, rename)
     await send_folder(source, sandbox, folder, SOLUTION, {path: Sent(edited[path], runs=True) for path in edited})
+    return await run_script(task, sandbox, step, env=solution_env(source))
+
+
+async def run_script(
+    task: Task, sandbox: Sandbox, step: TaskStep, *, env: Mapping[str, str], patience: float | None = None
+) -> SolutionRun:
+    """Runs the `solve.sh` that lies in `/solution` as the agent of a step.
+
+    Args:
+        task: The task.
+        sandbox: Where.
+        step: Which step.
+        env: Variables beside the agent's own.
+        patience: Seconds it may take where the task allows more.
+    """
+    limits = [limit for limit in (agent_timeout(task, step), patience) if limit is not None]
     # As Harbor runs it: through bash, so that a script without a #! line works and one with keeps its interpreter.
     ran = await sandbox.exec(
         ["bash", "-c", f"{SOLUTION}/{SCRIPT}"],
         cwd=task.config.environment.workdir,
-        env={**agent_env(task), **solution_env(source)},
+        env={**agent_env(task), **env},
         user=agent_user(task, step),
-        timeout=agent_timeout(task, step),
+        timeout=min(limits, default=None),
     )
     return SolutionRun(ran.exit_code, ran.timed_out, ran.text[-MAX_OUTPUT:], ran.error_text[-MAX_OUTPUT:])
 
