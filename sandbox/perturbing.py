@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CLOCK, HOST_NAME, LOCALE, TIME_ZONE = "clock", "host-name", "locale", "time-zone"
 CPUS, MANY_CPUS, LOAD, HASH_SEED, UMASK = "cpus", "many-cpus", "load", "hash-seed", "umask"
+MACHINE, OPEN_FILES = "machine", "open-files"
 TEMPORARY_FOLDER, TEST_ORDER, FOLDER_ORDER = "temporary-folder", "test-order", "folder-order"
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -33,6 +34,8 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         MANY_CPUS: "programs are told of 64 processors (OMP_NUM_THREADS, which `nproc` goes by)",
         LOAD: "something else keeps the processor busy",
         HASH_SEED: "Python's hash seed is another one",
+        MACHINE: "the machine calls itself one of 32 bits (`uname -m`)",
+        OPEN_FILES: "a process may have 512 files open",
         UMASK: "new files may be written by their group (umask 002)",
         TEMPORARY_FOLDER: "TMPDIR is /var/tmp",
         TEST_ORDER: "the test cases run in reverse order",
@@ -56,7 +59,7 @@ _ZONES: Final = ("Pacific/Kiritimati", "Pacific/Chatham")
 _SEEDS: Final = ("1", "4241")
 _LOOK = r"""
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"
-for name in taskset python3; do command -v "$name" >/dev/null && echo "has $name"; done
+for name in taskset setarch python3; do command -v "$name" >/dev/null && echo "has $name"; done
 unset TZ; echo "zone $(date +%z)"
 for zone in ZONES; do [ -f "/usr/share/zoneinfo/$zone" ] && echo "can $zone"; done
 locale -a 2>/dev/null | sed 's/^/locale /'
@@ -130,6 +133,8 @@ async def survey(sandbox: Sandbox, *, test_cases: bool = False, now: datetime | 
         (MANY_CPUS, _many_processors()),
         (LOAD, _load(seen)),
         (HASH_SEED, _hash_seeds() if "python3" in seen.has else ()),
+        (MACHINE, _machine(seen)),
+        (OPEN_FILES, _open_files()),
         (UMASK, _umask()),
         (TEMPORARY_FOLDER, _temporary_folder(seen)),
         (TEST_ORDER, _reordered(TEST_ORDER, TESTS) if test_cases and "python3" in seen.has else ()),
@@ -255,6 +260,16 @@ def _hash_seeds() -> tuple[Condition, ...]:
     return tuple(
         Condition(HASH_SEED, NAMES[HASH_SEED], {"PYTHONHASHSEED": seed}, settled_by=settled) for seed in _SEEDS
     )
+
+
+def _machine(seen: _Seen) -> tuple[Condition, ...] | str:
+    if "setarch" not in seen.has:
+        return "the image has no setarch"
+    return (Condition(MACHINE, NAMES[MACHINE], prefix=("setarch", "linux32")),)
+
+
+def _open_files() -> tuple[Condition, ...]:
+    return (Condition(OPEN_FILES, NAMES[OPEN_FILES], prefix=("bash", "-c", 'ulimit -Sn 512; exec "$@"', "bash")),)
 
 
 def _umask() -> tuple[Condition, ...]:

@@ -7,7 +7,7 @@ import binascii
 import codecs
 import html
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from evolution.gates.leak_archives import Packed
@@ -37,6 +37,14 @@ _MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"PK\x03\x04", b"x\x9c", b"x\xda",
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _LEAST_READABLE = 0.85
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_HEAD = re.compile(
+    r"^(?:\[[^\]\n]{1,40}\]|\d{4}-\d\d-\d\d[T ]?[\d:.,+Z-]{0,24}|\d\d:\d\d:\d\d[.,\d]{0,8}|"
+    r"[A-Z][a-z]{2} [ \d]\d [\d:]{8})[ \t]?"
+    r"(?:(?:[\w.-]{1,40}[ \t])?[\w.@/-]{1,40}(?:\[\d+\])?:(?:[ \t]|$))?",
+    re.MULTILINE,
+)
+"""What loggers put before what was written: a time or a number, and who wrote it."""
+_MOST_HAVE_HEADS: Final = 0.8
 _ESCAPE = re.compile(r"\\([ntr\"'\\/])")
 
 
@@ -44,7 +52,7 @@ def decoded(path: str, content: bytes, on_cut: Callable[[str], None] = lambda _:
     """What a file's bytes are when an encoding in them is undone; bounded, and nothing for most files.
 
     Undone are base64, base32, hexadecimal, percent and backslash escapes, HTML entities, UTF-16, compressed streams
-    that begin anywhere, and the rows of SQLite databases.
+    that begin anywhere, the rows of SQLite databases, and what loggers put before each line.
 
     Args:
         path: What to call the file.
@@ -52,6 +60,7 @@ def decoded(path: str, content: bytes, on_cut: Callable[[str], None] = lambda _:
         on_cut: Told of each file that holds more than there is room for.
     """
     yield from _Decoder(on_cut).forms(path, content, DEEPEST)
+    yield from _without_heads(path, content)
 
 
 def mirrored(path: str, content: bytes) -> Iterator[Packed]:
@@ -63,6 +72,15 @@ def mirrored(path: str, content: bytes) -> Iterator[Packed]:
     backwards = text[::-1]
     yield Packed(f"{path} (backwards)", backwards.encode())
     yield Packed(f"{path} (lines backwards)", "\n".join(reversed(backwards.split("\n"))).encode())
+
+
+def _without_heads(path: str, content: bytes) -> Iterator[Packed]:
+    """A log without what its logger put before each line."""
+    if b"\0" in content or not SHORTEST <= len(content) <= MOST_MIRRORED:
+        return
+    text = content.decode("utf-8", "replace")
+    if len(_HEAD.findall(text)) > text.count("\n") * _MOST_HAVE_HEADS:
+        yield Packed(f"{path} (without the heads of its lines)", _HEAD.sub("", text).encode())
 
 
 class _Decoder:

@@ -211,6 +211,8 @@ class Scan:
             if suspect.sha256 in plain:
                 continue  # it is looked at where it lies
             named = bool(text.name) and self.known.names(posixpath.join(text.repository, "..", text.name))
+            # The instruction calls outputs by their names, too: what nothing but a commit holds is no input by that.
+            named = named and not self._is_output(posixpath.basename(text.name))
             place = Place(text.repository, "git", "git object in", named)
             for path, data, _ in forms(suspect.path, text.content, self._note_cut):
                 inner = Suspect(path, data, place.kind)
@@ -220,6 +222,12 @@ class Scan:
                     match = recognised(secret, inner, known=named or excused, known_script=named)
                     if match is not None:
                         yield self._say(place, "git", match[1])
+
+    def _is_output(self, base: str) -> bool:
+        """Whether tests hold data of this name, and the environment no file of it."""
+        shipped = (posixpath.basename(file.path) for file in self._task.under("environment"))
+        expected = (posixpath.basename(secret.path) for secret in self.secrets if not secret.is_script)
+        return base in expected and base not in shipped
 
     def doubts(self) -> Iterator[Doubt]:
         """Files that may give a secret away, as far as can be told without running anything.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ def outputs(draft: Draft) -> tuple[str, ...]:
         and path.rpartition("/")[2] not in shipped
         and not path.startswith(_SYSTEM)
     )
+
+
+def is_carried(draft: Draft, path: str) -> bool:
+    """Whether the verifier sees what a solver leaves at a path: all of it, or in fresh mode only the artifacts."""
+    settings = tomllib.loads(draft.text("task.toml"))
+    if settings.get("metadata", {}).get("verification") != "fresh":
+        return True
+    declared = [entry for table in (settings, *settings.get("steps", ())) for entry in table.get("artifacts", ())]
+    places = [entry if isinstance(entry, str) else entry.get("source", "") for entry in declared]
+    return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
 def answers(draft: Draft) -> tuple[str, ...]:

@@ -232,6 +232,25 @@ async def test_a_tree_that_comes_back_in_part_is_no_leak(check, seed) -> None:
     assert (await check(LeakGate(), files)).code == "leak/copy"
 
 
+async def test_a_log_of_what_was_written(check, seed) -> None:
+    lines = seed["tests/expected/paid.csv"].splitlines()
+    for head in ("[00:{:02d}] wrote: ", "2025-01-02T03:04:{:02d}Z ", "Jan  2 03:04:{:02d} ci solve[7]: "):
+        log = "".join(f"{head.format(number)}{line}\n" for number, line in enumerate(lines))
+        verdict = await check(LeakGate(), {**seed, "environment/data/nohup.out": log})
+        assert verdict.code == "leak/output", (head, verdict.evidence)
+        assert "without the heads of its lines" in verdict.evidence
+
+
+async def test_a_commit_that_holds_an_output_by_its_name(only_files, seed, tmp_path) -> None:
+    repository = tmp_path / "drop"
+    repository.mkdir()
+    (repository / "paid.csv").write_text(seed["tests/expected/paid.csv"])
+    git(repository, "init -q", "add .", "commit -qm reference")
+    (repository / "paid.csv").unlink()
+    verdict = await only_files(LeakGate(), {**seed, **files_of(repository)})
+    assert verdict.code == "leak/git", verdict.evidence
+
+
 async def test_expected_results_in_a_folder_of_inputs(check, seed) -> None:
     digests = [hashlib.sha256(f"{number}".encode()).hexdigest()[:12] for number in range(60)]
     lines = "\n".join(digests) + "\n"

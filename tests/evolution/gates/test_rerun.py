@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from datetime import UTC, datetime
 
 import pytest
@@ -60,6 +61,8 @@ async def test_sound_tasks_pass_with_few_runs(check, seed, child) -> None:
         ("cpus", '[ "$(nproc)" -gt 1 ]', {}),
         ("hash-seed", '[ -z "${PYTHONHASHSEED-}" ]', {}),
         ("umask", '[ "$(umask)" = 0022 ]', {}),
+        ("machine", f'[ "$(uname -m)" = {platform.machine()} ]', {}),
+        ("open-files", '[ "$(ulimit -n)" -ge 1000 ]', {}),
         ("temporary-folder", '[ "$(dirname "$(mktemp)")" = /tmp ]', {}),
         ("folder-order", "python3 /tests/listed.py", {"listed": LISTED}),
         ("test-order", "(cd /tests && python3 -m unittest -q cases)", {"cases": CASES}),
