@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def benchmark(sandboxes) -> object:
+def run_benchmark(sandboxes) -> object:
     """Runs one to its end and gives what it printed; skips where this machine has no sandbox."""
 
     def run(name: str, *options: str) -> str:

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow  # every gate on some fifty tasks
 MOST_MISSED = 2
 
 
-def test_a_sample(benchmark, tmp_path) -> None:
-    benchmark("gates", "--sound", "16", "--faults", "1", "--work", str(tmp_path / "work"), "--csv", str(tmp_path))
+def test_a_sample(run_benchmark, tmp_path) -> None:
+    run_benchmark("gates", "--sound", "16", "--faults", "1", "--work", str(tmp_path / "work"), "--csv", str(tmp_path))
     found = {(row["kind"], row["written"]): row for row in rows(tmp_path / "gates.csv")}
     assert {kind for kind, _ in found} == {*kinds(), "ALL", "SOUND (refused)"}
     assert {row["shown_by"] for row in found.values()} == {"running", "reading", ""}

@@ -10,9 +10,9 @@ from tests.benchmarks.conftest import rows
 pytestmark = pytest.mark.slow  # many environments are written and judged
 
 
-def test_a_sample(benchmark, tmp_path) -> None:
+def test_a_sample(run_benchmark, tmp_path) -> None:
     options = ("--plans", "3", "--rates", "0", "0.9", "--control", "6", "--work", str(tmp_path / "work"))
-    said = benchmark("generation_modes", *options, "--results", str(tmp_path))
+    said = run_benchmark("generation_modes", *options, "--results", str(tmp_path))
     assert "The loop needs more tokens" in said
     found = {(row["mode"], float(row["fault_rate"])): row for row in rows(tmp_path / "generation_modes.csv")}
     assert set(found) == {(mode, rate) for mode in MODES for rate in (0, 0.9)}
