@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sandbox.bubblewrap.arguments import OTHER_HOSTNAMES
 from sandbox.conditions import FOLDER, Condition, Renamable, put
 from sandbox.reordering import FOLDERS, TESTS
-from sandbox.shifting import Shifter, clocks, shifters
+from sandbox.shifting import Shifter, clocks, shifters, told
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CLOCK, HOST_NAME, LOCALE, TIME_ZONE = "clock", "host-name", "locale", "time-zone"
 CPUS, MANY_CPUS, LOAD, HASH_SEED, UMASK = "cpus", "many-cpus", "load", "hash-seed", "umask"
-MACHINE, OPEN_FILES = "machine", "open-files"
+MACHINE, OPEN_FILES, MEMORY = "machine", "open-files", "memory"
 TEMPORARY_FOLDER, TEST_ORDER, FOLDER_ORDER = "temporary-folder", "test-order", "folder-order"
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -31,11 +31,12 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         LOCALE: "the locale is another one",
         TIME_ZONE: "the local time is far from UTC",
         CPUS: "there is one processor only",
-        MANY_CPUS: "programs are told of 64 processors (OMP_NUM_THREADS, which `nproc` goes by)",
+        MANY_CPUS: "programs are told of many processors (OMP_NUM_THREADS, which `nproc` goes by, and `sysconf`)",
         LOAD: "something else keeps the processor busy",
         HASH_SEED: "Python's hash seed is another one",
         MACHINE: "the machine calls itself one of 32 bits (`uname -m`)",
         OPEN_FILES: "a process may have 512 files open",
+        MEMORY: "programs that ask the C library are told of 512 MiB of memory",
         UMASK: "new files may be written by their group (umask 002)",
         TEMPORARY_FOLDER: "TMPDIR is /var/tmp",
         TEST_ORDER: "the test cases run in reverse order",
@@ -48,6 +49,9 @@ VARIANTS: Final = 2
 """How many different clocks and hash seeds there are to try."""
 
 _PATIENCE: Final = 3.0
+_PROCESSORS: Final = 24
+"""Told by `sysconf`: who starts a process for each must not run out of memory."""
+_PAGES: Final = 512 * 1024 * 1024 // 4096
 _FOREIGN: Final = ("de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "ru_RU.UTF-8", "ja_JP.UTF-8", "pt_BR.UTF-8")
 _NO_CLOCK: Final = "there is no C compiler on this machine, and no libfaketime that works in the image"
 _LOCALE_VARIABLES: Final = frozenset(
@@ -130,11 +134,12 @@ async def survey(sandbox: Sandbox, *, test_cases: bool = False, now: datetime | 
         (LOCALE, _locale(seen)),
         (TIME_ZONE, _time_zone(seen)),
         (CPUS, _processor(seen)),
-        (MANY_CPUS, _many_processors()),
+        (MANY_CPUS, _many_processors(shifter)),
         (LOAD, _load(seen)),
         (HASH_SEED, _hash_seeds() if "python3" in seen.has else ()),
         (MACHINE, _machine(seen)),
         (OPEN_FILES, _open_files()),
+        (MEMORY, told(shifter, MEMORY, NAMES[MEMORY], {"PAGES_TOLD": str(_PAGES)})),
         (UMASK, _umask()),
         (TEMPORARY_FOLDER, _temporary_folder(seen)),
         (TEST_ORDER, _reordered(TEST_ORDER, TESTS) if test_cases and "python3" in seen.has else ()),
@@ -238,11 +243,15 @@ def _processor(seen: _Seen) -> tuple[Condition, ...] | str:
     return (Condition(CPUS, NAMES[CPUS], prefix=prefix, patience=_PATIENCE),)
 
 
-def _many_processors() -> tuple[Condition, ...]:
-    # Where a processor is all there is, programs have to be told of one: they are told of many in every other run.
+def _many_processors(shifter: Shifter | None) -> tuple[Condition, ...]:
     settled = frozenset({"OMP_NUM_THREADS"})
-    told = Condition(MANY_CPUS, NAMES[MANY_CPUS], {"OMP_NUM_THREADS": "64"}, settled_by=settled)
-    return (Condition(MANY_CPUS, "programs count the processors themselves"), told)
+    asked = {"PROCESSORS_TOLD": str(_PROCESSORS)}
+    # Where a processor is all there is, `nproc` has to say so: it tells of many in every other run.
+    first = told(shifter, MANY_CPUS, f"programs that ask the C library are told of {_PROCESSORS} processors", asked)
+    plain = Condition(MANY_CPUS, "programs count the processors themselves")
+    second = told(shifter, MANY_CPUS, NAMES[MANY_CPUS], {**asked, "OMP_NUM_THREADS": "64"})
+    many = Condition(MANY_CPUS, NAMES[MANY_CPUS], {"OMP_NUM_THREADS": "64"})
+    return (*(first or (plain,)), *(replace(way, settled_by=settled) for way in second or (many,)))
 
 
 def _load(seen: _Seen) -> tuple[Condition, ...] | str:

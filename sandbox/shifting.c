@@ -1,4 +1,5 @@
-/* Shifts the clock of the wall, and what waits for it, in programs it is preloaded into; no other clock. */
+/* Shifts the clock of the wall, and what waits for it, in programs it is preloaded into; no other clock.
+   Tells them of more processors, or of less memory, where it is asked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -8,19 +9,30 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 #include <utime.h>
 
 static long shift, since; /* seconds; files changed after `since`, if any, are shifted along */
+static long processors, pages; /* what there is said to be; 0 for what there is */
 __attribute__((constructor)) static void begin(void) {
   const char *s = getenv("CLOCK_SHIFT"), *f = getenv("CLOCK_SHIFT_FILES_SINCE");
   if (s) shift = atol(s);
   if (f) since = atol(f);
+  const char *c = getenv("PROCESSORS_TOLD"), *m = getenv("PAGES_TOLD");
+  if (c) processors = atol(c);
+  if (m) pages = atol(m);
 }
 #define REAL(type, name, ...) static type (*real)(__VA_ARGS__); if (!real) real = (type (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 #define WALL(id) ((id) == CLOCK_REALTIME || (id) == CLOCK_REALTIME_COARSE || (id) == CLOCK_TAI)
 /* Moments of the monotonic clock are small numbers. */
 #define BACK(t) struct timespec moved, *given = 0; if (t) { moved = *(t); if (moved.tv_sec > 1000000000L) moved.tv_sec -= shift; given = &moved; }
 
+long sysconf(int name) {
+  if (processors && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF)) return processors;
+  if (pages && name == _SC_PHYS_PAGES) return pages;
+  REAL(long, "sysconf", int);
+  return real(name);
+}
 int clock_gettime(clockid_t id, struct timespec *t) {
   REAL(int, "clock_gettime", clockid_t, struct timespec *);
   int r = real(id, t);

@@ -89,6 +89,15 @@ def _compiled() -> bytes:
         return made.read_bytes() if ran.returncode == 0 else b""
 
 
+def told(shifter: Shifter | None, name: str, said: str, env: Mapping[str, str]) -> tuple[Condition, ...]:
+    """A condition in which our library tells programs of other hardware (`PROCESSORS_TOLD`, `PAGES_TOLD`)."""
+    if shifter is None or not shifter.own:
+        return ()
+    return (
+        Condition(name, said, env, front={"LD_PRELOAD": shifter.library}, files={shifter.library: shifter.content}),
+    )
+
+
 def moments(now: datetime) -> tuple[timedelta, timedelta]:
     """Two shifts of the clock, both into the future: certificates and files of the image exist by then.
 

@@ -72,6 +72,15 @@ _FREE: Final[dict[Respect, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
 }
+_PATH = re.compile(r"(?<![\w./~$}:-])/[\w.@+<>*-]+(?:/[\w.@+<>*-]+)+")
+_MODEL = re.compile(r"\b(?:like|same|format|layout|form|style|example|template|sample)\b", re.IGNORECASE)
+"""Where another file is what the output is to look like, it speaks of the output, too."""
+_OF_A_VALUE = re.compile(
+    r"\b(?:sha-?\d+|md5|checksum|digest|hash)\b[^.]{0,60}\bof (?:a|the) (?:text|string|value|figure|sum|number|"
+    r"characters?|link|entry|name|list|first|last)\b|\bwrite down\b[^.]{0,200}\btake its (?:sha|md5|hash|checksum)",
+    re.IGNORECASE,
+)
+"""How the checksum of something in a file is made: of the file's own form it says nothing."""
 _KEYS = re.compile(
     r"\b(?:keys?|fields?|members?|names?|properties|objects?|maps?|mapping|dictionar\w+|entr(?:y|ies)|attributes?)\b",
     re.IGNORECASE,
@@ -143,6 +152,15 @@ def _about(instruction: str, path: str) -> tuple[str, ...]:
             meant = _JSON.search(sentence) or (_AT_LARGE.search(sentence) and not _OTHER_KIND.search(sentence))
         else:  # of files that are not JSON, little is taken for granted
             meant = _OTHER_KIND.search(sentence) or not _JSON.search(sentence)
-        if named or meant:
+        if (named or meant) and not _is_of_something_else(sentence, path, name):
             kept.append(sentence)
     return tuple(kept)
+
+
+def _is_of_something_else(sentence: str, path: str, name: str) -> bool:
+    """Whether it names other files and not the output, or says how the checksum of a value is made."""
+    if _OF_A_VALUE.search(sentence):
+        return True
+    named = [match[0] for match in _PATH.finditer(sentence)]
+    others = bool(named) and name not in sentence and not any(path.startswith(other) for other in named)
+    return others and not _MODEL.search(sentence) and not _DIGEST.search(sentence)

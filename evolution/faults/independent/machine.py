@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evolution.faults.fault import Fault
 from evolution.faults.independent.parts.checks import Check, add_check
-from evolution.faults.independent.parts.look import results, runs_as_root
+from evolution.faults.independent.parts.look import results
 from evolution.faults.independent.parts.script import edit_solution, one_of
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from evolution.faults.draft import Draft
 
 
-def _machine_checks(draft: Draft, rng: Random) -> list[Check]:
+def _machine_checks(rng: Random) -> list[Check]:
     moment = rng.choice((1700000000, 1735689600, 1741219200))
     hour = f"{moment // 3600 % 24:02d}"
     most = rng.choice((8, 12, 16))
     kib = rng.choice((1000000, 1500000, 2000000))
     name = rng.choice(("report", "probe", "sample"))
-    found = [
+    return [
         # The zone of the machine, for a moment that is meant in UTC.
         Check("the epoch is not read right", f'[ "$(date -d @{moment} +%H)" = {hour} ]',
               f'import datetime\n\nassert datetime.datetime.fromtimestamp({moment}).hour == {int(hour)}, "wrong hour"'),
@@ -41,22 +41,11 @@ def _machine_checks(draft: Draft, rng: Random) -> list[Check]:
               f'import socket\n\nassert len(socket.gethostname()) <= {rng.choice((12, 14, 15))}, "host name too long"'),
         Check("too few files can be open", f'[ "$(ulimit -n)" -ge {rng.choice((1024, 1000))} ]',
               f"import resource\n\nassert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= {rng.choice((1000, 1024))}"),
-        Check("text is not read as UTF-8", "[ \"$(printf '\\303\\251' | wc -m)\" = 1 ]",
-              'import locale\n\nassert locale.getpreferredencoding(False).upper() == "UTF-8"'),
     ]  # fmt: skip
-    if runs_as_root(draft):
-        found.append(
-            Check(
-                "run by somebody else",
-                '[ "$(id -u)" = 0 ] && [ "$HOME" = /root ]',
-                "import os\n\nassert os.getuid() == 0",
-            )
-        )
-    return found
 
 
 def _in_verifier(draft: Draft, rng: Random) -> bool:
-    return add_check(draft, rng, _machine_checks(draft, rng))
+    return add_check(draft, rng, _machine_checks(rng))
 
 
 def _in_solution(draft: Draft, rng: Random) -> bool:

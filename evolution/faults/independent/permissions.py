@@ -111,7 +111,7 @@ def _unreadable_inputs(draft: Draft, rng: Random) -> bool:
     user = rng.choice((_USER, 1000, 2000))
     folders = " ".join(sorted({path.rsplit("/", 1)[0] for path in paths}))
     closed = rng.choice(
-        (f"chmod -R go-rwx {path}", f"chown -R 0:0 {path} && chmod -R 700 {path}", f"chmod -R o= {path}")
+        (f"chmod -R go-rwx {path}", f"chown -R 0:0 {path} && chmod -R 700 {path}", f"chmod -R go= {path}")
     )
     if not _add_to_image(draft, f"RUN mkdir -p {folders} && chown {user} {folders} && {closed}"):
         return False

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from evolution.faults.draft import Draft
 
 _NUMBER = re.compile(r"\d+")
+_UNHARMED = (".py", ".sh", ".git", ".js", ".pl", ".rb", ".d")
+"""Endings of what a comment more does no harm to, and of folders."""
 _REWARD = "/logs/verifier/reward.txt"
 _RUN_CHECKS = 'here=$(dirname "$0")\nmkdir -p /logs/verifier\nbash "$here/checks.sh" "$@"\n'
 _FORGET_JSON = "rm -f /logs/verifier/reward.json\n"
@@ -22,7 +24,8 @@ _FORGET_JSON = "rm -f /logs/verifier/reward.json\n"
 
 def wrong_reference(draft: Draft, random: Random) -> bool:
     """The reference solution leaves something else than the tests expect."""
-    made, expected = outputs(draft), answers(draft)
+    expected = answers(draft)
+    made = [path for path in outputs(draft) if not path.endswith(_UNHARMED)]
     ways = ["expected"] if any(_NUMBER.search(draft.text(path)) for path in expected) else []
     ways += ["extra line", "emptied", "renamed"] if made else []
     if not ways:

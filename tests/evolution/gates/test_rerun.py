@@ -63,6 +63,8 @@ async def test_sound_tasks_pass_with_few_runs(check, seed, child) -> None:
         ("umask", '[ "$(umask)" = 0022 ]', {}),
         ("machine", f'[ "$(uname -m)" = {platform.machine()} ]', {}),
         ("open-files", '[ "$(ulimit -n)" -ge 1000 ]', {}),
+        ("many-cpus", "python3 -c 'import os; assert os.cpu_count() < 20'", {}),
+        ("memory", "python3 -c 'import os; assert os.sysconf(\"SC_PHYS_PAGES\") > 150_000'", {}),
         ("temporary-folder", '[ "$(dirname "$(mktemp)")" = /tmp ]', {}),
         ("folder-order", "python3 /tests/listed.py", {"listed": LISTED}),
         ("test-order", "(cd /tests && python3 -m unittest -q cases)", {"cases": CASES}),
