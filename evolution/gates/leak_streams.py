@@ -29,7 +29,7 @@ class Inflated:
         data: Its bytes; where it is damaged, those before the damage.
         end: Where it ends in the file; where it is damaged, a place before the damage.
         whole: Whether its end was reached: neither damaged, nor cut, nor larger than the bound.
-        damaged: Whether it turned out to be none.
+        damaged: Whether it turned out to be none, or to be cut off.
     """
 
     data: bytes
@@ -59,7 +59,8 @@ def inflated(content: bytes, start: int = 0, most: int = MOST_MEMBER_BYTES) -> I
             at += len(chunk)
             room -= len(piece)
             pieces.append(piece)
-    return Inflated(b"".join(pieces), at - len(decoder.unused_data), whole=decoder.eof)
+    broken_off = not decoder.eof and room > 0  # the file ends before its stream does: there is no more to read
+    return Inflated(b"".join(pieces), at - len(decoder.unused_data), whole=decoder.eof, damaged=broken_off)
 
 
 def joined(content: bytes, most: int) -> Inflated:

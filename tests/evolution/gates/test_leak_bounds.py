@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 import re
 import resource
 import sqlite3
@@ -367,3 +368,12 @@ def test_only_gits_own_files_are_held(write, seed, monkeypatch) -> None:
     }
     assert {file.sha256 for file in task.under("environment")} <= set(held)
     assert sys.getsizeof(held) < 10_000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_stream_that_breaks_off_is_read_as_far_as_it_goes_and_hides_nothing(pack) -> None:
+    content = pack(bytes(random.Random(1).choices(range(256), k=200_000)))[:90_000]
+    cut: list[str] = []
+    found = list(unpacked("half.gz", content, cut.append))
+    assert cut == []
+    assert not found or len(found[0].content) <= 200_000
